@@ -1,10 +1,14 @@
 """Numbers that do not fit their type, NaN and infinities in 16 bits, shapes without elements: torch's results and error classes."""
 
 import array
+import contextlib
 import warnings
 
 import numpy as np
+import pytest
 from same import outcomes, same
+
+import torchlike
 
 N, INF = float("nan"), float("inf")
 NARROW = ("float16", "bfloat16")
@@ -199,3 +203,37 @@ def test_binary_cross_entropy_at_its_ends(torch):
         for reduction in ("sum", "mean"):
             found += torch.autograd.grad(torch.nn.functional.binary_cross_entropy(x, t, reduction=reduction), (x, t))
     return found
+
+
+@pytest.mark.parametrize("how", ["recorded", "immediate", "compiled"])
+def test_norms_of_constant_images_are_their_bias(how):
+    """As the mean of equal numbers is exactly that number (in torch it is, too, but some of its kernels round the bias with it)."""
+    F = torchlike.nn.functional
+
+    def norms(x, weight, bias):
+        channels = x.shape[1]
+        return (F.group_norm(x, 2, weight, bias), F.batch_norm(x, None, None, weight, bias, True), F.instance_norm(x, None, None, weight, bias),
+                F.instance_norm(x, torchlike.zeros(channels), torchlike.ones(channels), weight, bias), F.layer_norm(x, x.shape[1:]) + bias.reshape(-1, 1, 1))
+    torchlike.manual_seed(0)
+    with torchlike.immediate() if how == "immediate" else contextlib.nullcontext():
+        for number in (3.7, 0.1, 1e4 / 3, 77.77, 0.0):
+            for shape in ((2, 6, 5, 5), (1, 4, 64, 64)):
+                for dtype in (torchlike.float32, torchlike.float64) if how != "compiled" else (torchlike.float32,):
+                    x, weight, bias = torchlike.full(shape, number, dtype=dtype), *torchlike.rand(2, shape[1], dtype=dtype)
+                    run = torchlike.compile(norms) if how == "compiled" else norms
+                    for _ in range(2 if how == "compiled" else 1):
+                        made = run(x, weight, bias)
+                    for y in made:
+                        assert (y == bias.reshape(-1, 1, 1)).all(), (number, shape, dtype)
+
+
+@same(tol=100)
+def test_norms_of_nearly_constant_images(torch):
+    """Numbers of which some are equal are no constant: neither two in turns nor one that differs."""
+    F, x = torch.nn.functional, torch.ones(3, 4, 8, 8)
+    x[0] += torch.arange(64).reshape(8, 8) % 2 * 1e-3
+    x[1, :, 3, 3] += 1e-3
+    x[2] += torch.arange(8)[:, None] % 2 * 1e-3
+    x = torch.cat([x, torch.zeros(1, 4, 8, 8)])
+    return [f(x) for f in (lambda x: F.group_norm(x, 2), lambda x: F.layer_norm(x, (4, 8, 8)), lambda x: F.instance_norm(x), lambda x: F.layer_norm(x, (8,)),
+                           lambda x: F.batch_norm(x[:1], None, None, training=True), torch.compile(lambda x: F.group_norm(x, 4), backend="eager"))]

@@ -39,9 +39,17 @@ class _Channels:
         """Per channel of (N, channels, points)."""
         return total(part[0] if len(part) == 1 else np.add.reduce(part, 0), (1,), False) / self.count
 
+    def level(self, part: np.ndarray) -> np.ndarray:
+        """The mean; of equal numbers exactly their number, which their rounded sum does not give."""
+        mean, (n, _, points) = self.mean(part), part.shape
+        first, some, last = part[0, :, 0], part[n // 2, :, points // 2], part[-1, :, -1]
+        for c in np.flatnonzero((first == last) & (first == some) & (first != mean)):
+            mean[c] = first[c] + self.mean(part[:, c:c + 1] - first[c])[0]
+        return mean
+
     def centered(self, part: np.ndarray, out: np.ndarray, scratch: np.ndarray) -> tuple:
         """(means, variances); what is left of the channels without their means goes to out."""
-        mean = self.mean(part)
+        mean = self.level(part)
         np.subtract(part, self.each(mean), out=out)
         return mean, self.mean(np.multiply(out, out, out=scratch[:, :out.shape[1]]))
 
