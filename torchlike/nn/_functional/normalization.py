@@ -4,8 +4,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from jax import lax
-from jax import numpy as jnp
 
 from ..._arguments import as_int, real
 from ..._core import dtype as dt
@@ -21,36 +19,10 @@ from .common import gradient_format, keep_format, need, not_implemented, wide
 
 
 def _moments(xp, x, axes):
-    """(x without its mean, its variance, its mean). Those of equal numbers are exactly theirs and zero, though their sum is rounded."""
-    mean = average(xp, x, axes)
-    centered = x - mean
-    var = average(xp, centered * centered, axes)
-    n = math.prod(x.shape[a] for a in axes)
-    if n < 2:
-        return centered, var, mean
-    first, equal = _equal(x, axes, n, mean, var)
-    if xp is not np:  # in sums alone, since XLA makes vector instructions of a sum of nothing but the array
-        off = lax.stop_gradient(xp.where(equal, first - mean, 0))
-        mean = mean + off
-        return x - mean, xp.where(equal, 0, var), mean
-    if equal.any():
-        mean, var = np.where(equal, first, mean), np.where(equal, x.dtype.type(0), var)
-        centered = x - mean
-    return centered, var, mean
-
-
-def _equal(x, axes, n, mean, var):
-    """The first of each row's n numbers, and whether all are equal to it: some are, and the others lie as near as their rounded mean, which is off by
-    no more than a sum rounds."""
-    zero, last = [0] * x.ndim, [size - 1 for size in x.shape]
-    beside = [*zero[:axes[-1]], min(1, last[axes[-1]]), *zero[axes[-1] + 1:]]
-    first, *others = (x[tuple([slice(i, i + 1) if d in axes else slice(None) for d, i in enumerate(place)])]
-                      for place in (zero, beside, [size // 2 for size in x.shape], last))
-    off = first - mean
-    equal = (abs(off) <= (8 + n / 64) * float(jnp.finfo(x.dtype).eps) * abs(first)) & (var <= 2 * off * off)
-    for other in others:
-        equal &= first == other
-    return first, equal
+    if xp is np:  # equal numbers leave exactly zero so, though their mean is rounded; compiled it would be another pass over the data
+        x = x - x[tuple([slice(1) if d in axes else slice(None) for d in range(x.ndim)])]
+    centered = _into(xp, "subtract", x, average(xp, x, axes))
+    return centered, average(xp, centered * centered, axes)
 
 
 def _into(xp, f, x, y):
@@ -63,7 +35,7 @@ def _into(xp, f, x, y):
 def _layer_norm(xp, x, weight, bias, k, eps):
     """Normalised over the last k axes."""
     axes = tuple(range(x.ndim - k, x.ndim))
-    centered, var, _ = _moments(xp, wide(x), axes)
+    centered, var = _moments(xp, wide(x), axes)
     y = _into(xp, "multiply", centered, 1 / xp.sqrt(var + np.asarray(eps, var.dtype)))
     if weight is not None:
         y = _into(xp, "multiply", y, weight)
@@ -74,7 +46,7 @@ def _layer_norm(xp, x, weight, bias, k, eps):
 
 def _layer_norm_vjp(xp, g, x, weight, k, eps, needs):
     axes, lead = tuple(range(x.ndim - k, x.ndim)), tuple(range(x.ndim - k))
-    centered, var, _ = _moments(xp, wide(x), axes)
+    centered, var = _moments(xp, wide(x), axes)
     rstd = 1 / xp.sqrt(var + np.asarray(eps, var.dtype))
     y = _into(xp, "multiply", centered, rstd)
     g = wide(g)
@@ -202,14 +174,15 @@ def _batch_norm_train(xp, x, weight, bias, eps):
     if xp is np and batch_norm_host.serves(x):
         return batch_norm_host.train(x, weight, bias, eps)
     axes = (0, *range(2, x.ndim))
-    centered, var, mean = _moments(xp, wide(x), axes)
+    w = wide(x)
+    centered, var = _moments(xp, w, axes)
     y = _into(xp, "divide", centered, xp.sqrt(var + np.asarray(eps, var.dtype)))
     shape = _channel_shape(x)
     if weight is not None:
         y = _into(xp, "multiply", y, weight.reshape(shape))
     if bias is not None:
         y = _into(xp, "add", y, bias.reshape(shape))
-    return [cast(xp, y, x.dtype), mean.reshape(-1), var.reshape(-1)]
+    return [cast(xp, y, x.dtype), average(xp, w, axes, False), var.reshape(-1)]
 
 
 def _batch_norm_vjp(xp, g0, x, weight, eps, needs):
@@ -217,7 +190,7 @@ def _batch_norm_vjp(xp, g0, x, weight, eps, needs):
     if xp is np and batch_norm_host.serves(x):
         return batch_norm_host.gradients(g0, x, weight, eps, needs)
     axes, shape = (0, *range(2, x.ndim)), _channel_shape(x)
-    centered, var, _ = _moments(xp, wide(x), axes)
+    centered, var = _moments(xp, wide(x), axes)
     rstd = 1 / xp.sqrt(var + np.asarray(eps, var.dtype))
     y, g = _into(xp, "multiply", centered, rstd), wide(g0)
     sum_g, sum_gy = g.sum(axis=axes), (g * y).sum(axis=axes)
