@@ -26,6 +26,19 @@ def test_dear_operations_are_compiled_sooner(name, more):
     assert (gain > 1.5 * usual) == more
 
 
+@pytest.mark.parametrize("backward", [False, True])
+def test_depthwise_convolutions_are_compiled_sooner(backward):
+    """NumPy takes longer for each of their multiply-adds than for those of a product."""
+    def gain(groups):
+        weight = torchlike.rand(64, 64 // groups, 3, 3, requires_grad=backward)
+
+        def f(x):
+            y = torchlike.nn.functional.conv2d(x.reshape(1, 64, 128, 128), weight, padding=1, groups=groups)
+            return torchlike.autograd.grad(y.sum(), weight)[0] if backward else y
+        return _gain(f)[0]
+    assert gain(64) > gain(1) > 0  # which makes 64 times as many
+
+
 def test_what_xla_does_no_quicker_is_not_compiled():
     assert _gain(lambda x: torchlike.special.gammainc(x, x))[0] <= 0
     assert _gain(lambda x: x.sort()[0])[0] <= 0

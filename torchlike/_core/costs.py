@@ -14,7 +14,8 @@ FUSED, FUSED_BACKWARD, NUMPY_OP, NUMPY_BACKWARD = 5e-7, 2.5e-6, 4e-6, 1.2e-5
 NUMPY_WORK = 5e-10  # for each unit of work
 CACHED, FAR = 0.2, 1 << 15  # times that much, of a fused operation of no more work: NumPy finds its arrays in the processor's cache
 HOST_OP = 8e-6  # of an operation of a program on another device
-PRODUCT = 1 / 50  # a multiply-add of a product, in units of work: BLAS is as quick as XLA, so little of it is saved
+PRODUCT = 1 / 50  # a multiply-add of a product, in units of work: BLAS is as quick as XLA, so little of it is saved;
+DEPTHWISE = 2  # of a depthwise convolution, which NumPy multiplies without BLAS
 LOOPED = 10  # operations in a round of an operation that loops in Python
 CONVOLUTION, HOST_CONVOLUTION = 10, 5  # operations in a convolution
 MULTIPLY_ADD, FETCHED_BYTE = 1.6e-11, 1.25e-10  # rough seconds of a multiply-add of a product on the host; to bring it a byte from a GPU
@@ -162,8 +163,14 @@ def work(plan) -> float:
         return 0
     sizes = [a.numel for a in plan.avals if a is not None] + [o.numel for o in plan.outs]
     if "conv" in plan.op.name or "matmul" in plan.op.name or "linear" in plan.op.name:
-        return PRODUCT * _products(plan)
+        return (DEPTHWISE if _is_depthwise(plan) else PRODUCT) * _products(plan)
     return sum(sizes[1:-1] if plan.op.overwrites else sizes)
+
+
+def _is_depthwise(plan) -> bool:
+    if isinstance(plan.op, BackwardOp):
+        plan = plan.statics[0]
+    return plan.op.name == "convolution" and plan.avals[0].shape[1] > plan.avals[1].shape[1] == 1
 
 
 def _products(plan) -> float:
