@@ -150,13 +150,14 @@ def reduced(xp, combine: Callable, x, kernel: tuple, stride: tuple, dilation: tu
 
 def spread(xp, parts, shape: tuple, kernel: tuple, stride: tuple, dilation: tuple, sizes: tuple, axis: int = 0, few: int = FEW):
     """The adjoint of `slices` and `stacked`: parts, a list or an array, added back into zeros of x's padded shape; more than `few` in a loop."""
+    dtype = parts[0].dtype if isinstance(parts, list) else parts.dtype
     if xp is np:
-        total = np.zeros(shape, parts[0].dtype)
+        total = np.zeros(shape, dtype)
         for view, part in zip(slices(np, total, kernel, stride, dilation, sizes), parts if isinstance(parts, list) else np.moveaxis(parts, axis, 0)):
             view += part
         return total
     window, spatial = Window(kernel, stride, dilation, sizes), shape[len(shape) - len(kernel):]
-    total = window.zeros(shape[:len(shape) - len(kernel)], spatial, parts[0].dtype)
+    total = window.zeros(shape[:len(shape) - len(kernel)], spatial, dtype)
     if window.positions > few:
         parts = jnp.stack(parts, axis) if isinstance(parts, list) else parts
         total = window.loop(lambda t, total: window.add(total, t, lax.dynamic_index_in_dim(parts, t, axis, False)), total)
