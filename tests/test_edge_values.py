@@ -231,3 +231,9 @@ def test_norms_of_nearly_constant_images(torch):
     x = torch.cat([x, torch.zeros(1, 4, 8, 8)])
     return [f(x) for f in (lambda x: F.group_norm(x, 2), lambda x: F.layer_norm(x, (4, 8, 8)), lambda x: F.instance_norm(x), lambda x: F.layer_norm(x, (8,)),
                            lambda x: F.batch_norm(x[:1], None, None, training=True), torch.compile(lambda x: F.group_norm(x, 4), backend="eager"))]
+
+
+@same
+def test_batch_norm_of_no_channels(torch):
+    return outcomes({"torch": torch}, [f"torch.nn.functional.batch_norm(torch.zeros({shape}), None, None, training=True)"
+                                       for shape in ((2, 0, 4, 4), (0, 3, 2), (1, 3), (1, 3, 1, 1))])

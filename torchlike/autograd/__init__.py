@@ -17,7 +17,6 @@ from . import functional  # noqa: F401  isort: skip
 from .gradcheck import GradcheckError, gradcheck, gradgradcheck  # noqa: F401  isort: skip
 
 
-
 def kineto_available() -> bool:
     """Whether torch.profiler is there."""
     return True

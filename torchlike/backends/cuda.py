@@ -91,6 +91,7 @@ _reduced = [False]
 
 
 def fp16_bf16_reduction_math_sdp_allowed() -> bool:
+    """What was allowed last."""
     return _reduced[0]
 
 

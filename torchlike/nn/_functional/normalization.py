@@ -304,7 +304,7 @@ def batch_norm(input: Tensor, running_mean, running_var, weight=None, bias=None,
     except AttributeError:
         need(input, "batch_norm")
         raise
-    if training and len(size) > 1 and math.prod(size) == size[1]:
+    if training and len(size) > 1 and size[0] * math.prod(size[2:]) == 1:
         raise ValueError(f"Expected more than 1 value per channel when training, got input size {input.shape}")
     if training and eps <= 0:
         raise ValueError(f"batch_norm eps must be positive during training, but got {eps}")
