@@ -48,6 +48,46 @@ for _ in range(4):
 print(gc.get_freeze_count() < 1000)
 more()
 print(f(torch.ones(2)).tolist() == [4, 4])""",
+    "frozen by the program": """
+import gc, torchlike as torch
+layer, w, x, kept = torch.nn.Linear(2, 2), torch.ones(2, requires_grad=True), torch.ones(3, 2), []
+optimizer = torch.optim.SGD([w], lr=.5)
+def step(n):
+    optimizer.zero_grad()
+    loss = (x * w * n).sum()
+    loss.backward()
+    optimizer.step()
+    return loss
+def keeps(x):
+    kept.append(x * 2)
+    return x + 1
+compiled, keeping = torch.compile(step, fullgraph=True), torch.compile(keeps)
+gc.freeze()
+for _ in range(4):
+    before = w.tolist()
+    print(compiled(2).item() == 6 * sum(before), w.tolist() == [b - 3 for b in before])
+    keeping(x)
+print(len(kept) == 4, len({id(t) for t in kept}) == 4)
+count = gc.get_freeze_count()
+print(count > 10_000, len(gc.get_objects()) < count / 10)
+gone = [torch.nn.Linear(2, 2)]
+gone.append(gone)
+del gone
+compiled(3), compiled(3)
+print(sum(type(o) is torch.nn.Linear for o in gc.get_objects()) == 0)
+gc.unfreeze()
+print(sum(type(o) is torch.nn.Linear for o in gc.get_objects()) == 1)""",
+    "swapped where frozen": """
+import gc, torchlike as torch
+a, b = torch.ones(3), torch.zeros(2)
+view = a[:2]
+gc.freeze()
+try:
+    torch.utils.swap_tensors(a, b)
+    print(False)
+except RuntimeError:
+    print(True)
+print(gc.get_freeze_count() > 10_000)""",
     "collected": """
 import gc, weakref, torchlike as torch
 class Holder: pass

@@ -19,6 +19,7 @@ from . import _autocast, _leaves, _plainly
 from ._core import dtype as dt
 from ._core import history, precision, program
 from ._core.device import default_device
+from ._core.garbage import all_known
 from ._core.grad_mode import mode
 from ._core.graph import AccumulateGrad
 from ._core.layout import Layout, contiguous
@@ -166,6 +167,10 @@ class Compiled:
         return self.function(*args, **kwargs)
 
     def _trace(self, key, structure, leaves: list):
+        with all_known():
+            return self._traced(key, structure, leaves)
+
+    def _traced(self, key, structure, leaves: list):
         program.flush("torch.compile")
         tensors, functions = objects_of(tensor_classes(), [FunctionType])
         before = Before(tensors)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from ._core import history, program
-from ._core.garbage import bring_back
+from ._core.garbage import all_known
 from ._core.graph import AccumulateGrad, Node, reachable
 from ._core.registry import Plan
 from ._core.value import Value, is_tracer
@@ -145,7 +145,6 @@ class Boundary(Node):
 def objects_of(*groups: Iterable[type]) -> list[list]:
     """For each group of classes the objects of just these, among what the garbage collector knows: maybe millions. Classes are told by identity,
     for theirs may define what is equal, and not by __class__, which a dead weak proxy refuses to tell."""
-    bring_back()
     objects = gc.get_objects()  # read in no inner function: the list would hold the cell that it is in, and so keep all of them
     place = {id(c): k for k, group in enumerate(groups) for c in group}
     found: list[list] = [[] for _ in groups]
@@ -162,7 +161,8 @@ def tensor_classes(top: type = Tensor) -> Iterator[type]:
 
 
 def all_tensors() -> list[Tensor]:
-    return objects_of(tensor_classes())[0]
+    with all_known():
+        return objects_of(tensor_classes())[0]
 
 
 def holder_of(t: Tensor) -> Tensor | Storage:
@@ -283,7 +283,6 @@ class TracedStep:
 
 def gc_held(t: Tensor, ours: list) -> bool:
     """Whether something besides the tracer's own lists and dictionaries refers to a tensor."""
-    bring_back()
     mine = {id(o) for o in ours} | {id(fields(t))}
     return any(id(r) not in mine and not _is_frame(r) for r in gc.get_referrers(t))
 

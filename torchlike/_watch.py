@@ -21,11 +21,10 @@ from typing import Any
 
 import numpy as np
 
-from ._core.garbage import bring_back
 from ._core.rng import Generator
 from ._guarded import CONTAINERS, LONG, MISSING, PLAIN, content, held_by, identity, value_at
 from ._tensor import Tensor
-from ._tracing import all_tensors
+from ._tracing import objects_of, tensor_classes
 from .nn.modules.module import Module
 from .optim.optimizer import Optimizer
 
@@ -35,7 +34,6 @@ _LIBRARIES = tuple(os.path.dirname(os.path.dirname(np.__file__)) + os.sep + name
 _GENERATORS = (random.Random, np.random.Generator, np.random.RandomState)
 _EFFECTS = frozenset(["time", "_io", "io", "posix", "nt", "_socket", "datetime"])  # C functions of these modules
 _BUILTIN_EFFECTS = frozenset(["print", "input", "open"])
-_FROZEN = 1000  # objects that are frozen at least where a program has called gc.freeze(); Python 3.12 itself begins with some hundred
 _STARTS = {"LOAD_GLOBAL": "global", "LOAD_NAME": "global", "STORE_GLOBAL": "global", "DELETE_GLOBAL": "global", "LOAD_DEREF": "cell",
            "STORE_DEREF": "cell", "LOAD_FAST": "local", "LOAD_FAST_CHECK": "local"}
 _ATTRIBUTES = frozenset(["LOAD_ATTR", "LOAD_METHOD", "STORE_ATTR", "DELETE_ATTR"])
@@ -112,13 +110,10 @@ def _holds(x: Any) -> bool:
 
 
 class Watch:
-    """Watches the calling thread inside of a `with` block."""
+    """Watches the calling thread inside of a `with` block, where the collector knows no object that was there before."""
 
     def __init__(self, arguments: Any, functions: list[FunctionType]) -> None:
-        bring_back()
-        self._freezes = gc.get_freeze_count() < _FROZEN
-        self.ids = set() if self._freezes else set(map(id, gc.get_objects()))  # of objects that were there before; some may be gone, and others in their place
-        self.old: dict[int, Any] = {}  # those that were there for certain
+        self.old: dict[int, Any] = {}  # objects that were there before for certain
         self.given = set(map(id, _containers(arguments)))  # others at each call
         self.places: dict[tuple, tuple] = {}  # by identity: places, and what was there
         self.held: dict[int, tuple] = {}  # objects whose methods may change them, and what they held
@@ -127,14 +122,13 @@ class Watch:
         for f in functions:
             if f.__closure__:
                 self.functions[f.__code__].append(f)
-        self.tensors: list[Tensor] = []  # once the call is over: all, or those that are new
+        self.tensors: list[Tensor] = []  # once the call is over: the new ones
         self.reason: str | None = None
         self.loose = False
 
     def __enter__(self) -> Watch:
         self._states = _random_states()
-        if self._freezes:
-            gc.freeze()  # what gc.get_objects() gives from here on is new
+        gc.freeze()  # what gc.get_objects() gives from here on is new
         self._outer = sys.gettrace(), sys.getprofile()
         sys.setprofile(self._profile)
         sys.settrace(self._trace)
@@ -146,10 +140,9 @@ class Watch:
         sys.setprofile(profile)
         try:
             gc.collect(1)  # what is garbage is nobody's
-            self.tensors = all_tensors()
+            self.tensors = objects_of(tensor_classes())[0]
         finally:
-            if self._freezes:
-                gc.unfreeze()
+            gc.unfreeze()
         self.old.clear()
         self.functions.clear()
         if not _same_states(self._states, _random_states()):
@@ -167,8 +160,6 @@ class Watch:
 
     def _existed(self, x: Any) -> bool:
         """Whether x was there before."""
-        if not self._freezes:
-            return id(x) in self.ids
         if id(x) not in self.old:
             if not gc.is_tracked(x) or any(x is y for y in gc.get_objects()):
                 return False

@@ -59,6 +59,7 @@ class _Options:
     settled = -1  # when memory is tidied again
     patience = SETTLED  # programs until it is once more, after the heap has grown
     loaded = 0  # operations in executables since mappings were counted
+    dropped = 0  # operations in executables that were let go since the last collection
 
 
 options = _Options()
@@ -457,13 +458,15 @@ def _forget_retired(but: ProgramInfo) -> None:
         OPS.pop(op.name, None)
     old = [info for info in infos if info is not but and not gone.isdisjoint([plan.op for plan in info.operations()[0]])]
     for info in old:
+        options.dropped += len(info.executables) * (MAPPED + len(info.steps))
         info.executables.clear()
         info.chosen.clear()
         info.hosts.clear()
         if info.node is not None:
             info.node.program_info = None
         infos.remove(info)
-    if old:
+    if options.dropped >= COUNTED:
+        options.dropped = 0
         gc.collect()  # JAX's executables are in cycles
 
 

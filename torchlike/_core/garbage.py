@@ -5,9 +5,12 @@ collections come often, as a graph of differentiation is many objects that live 
 """
 from __future__ import annotations
 
+import contextlib
 import gc
+from collections.abc import Iterator
 
 MOST_BEFORE = 200_000  # objects of a young process: in one that has run for long, what is garbage later would stay among them
+FEW = 1000  # objects that are frozen at most where the program has frozen none: Python 3.12 itself begins with some hundred
 _aside = 0  # objects that were set aside
 
 
@@ -23,10 +26,20 @@ def set_aside(before: int) -> None:
         gc.unfreeze()  # all into the oldest generation: the first collection would look at everything, a tenth of the import
 
 
-def bring_back() -> None:
-    """Let the collector know them again: somebody is going to ask it which objects there are, or who holds one."""
+@contextlib.contextmanager
+def all_known() -> Iterator[None]:
+    """Inside of the block the collector knows all objects: somebody is going to ask it which there are, or who holds one. What the program has frozen is
+    frozen again afterwards, with all that is there by then."""
     global _aside
-    if _aside:
-        if gc.get_freeze_count() <= _aside:  # else the program has frozen more since
-            gc.unfreeze()
-        _aside = 0
+    count = gc.get_freeze_count()
+    theirs = count > max(_aside, FEW)
+    if theirs:
+        gc.collect()  # garbage, which would stay
+    if theirs or _aside:
+        gc.unfreeze()
+    _aside = 0
+    try:
+        yield
+    finally:
+        if theirs:
+            gc.freeze()

@@ -7,6 +7,7 @@ import sys
 import weakref
 from collections.abc import Iterator
 
+from .._core.garbage import all_known
 from .._core.graph import AccumulateGrad
 from .._fields import fields
 from .._tensor import Tensor
@@ -33,9 +34,11 @@ def many() -> Iterator[None]:
 def _has_views(t: Tensor) -> bool:
     """Whether another tensor is a view of t."""
     if not _rounds:
-        return any(getattr(r, "_base", None) is t or (isinstance(r, dict) and r.get("_base") is t) for r in gc.get_referrers(t._storage))
+        with all_known():
+            return any(getattr(r, "_base", None) is t or (isinstance(r, dict) and r.get("_base") is t) for r in gc.get_referrers(t._storage))
     if _rounds[0] is None:
-        bases = [fields(o).get("_base") for o in gc.get_objects() if issubclass(type(o), Tensor)]
+        with all_known():
+            bases = [fields(o).get("_base") for o in gc.get_objects() if issubclass(type(o), Tensor)]
         _rounds[0] = {id(b): b for b in bases if b is not None}
     return id(t) in _rounds[0]
 
