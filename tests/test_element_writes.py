@@ -251,3 +251,51 @@ def test_elements_are_not_recorded():
     x.sum().item()
     kept = list(x)
     assert len(program.state.program.results) == 0 and len(kept) == 3000
+
+
+@same
+def test_numbers_computed_of_elements(torch):
+    """Products by hand; an element that is held over writes to what it was read from; overflows; gradients and large results in between."""
+    a, b = torch.arange(30.0).view(5, 6) / 7, torch.arange(24.0).view(6, 4) / 3
+    c, sums, held = torch.zeros(5, 4), torch.zeros(5), []
+    for i in range(5):
+        for j in range(4):
+            for k in range(6):
+                c[i, j] += a[i, k] * b[k, j]
+            sums[i] = sums[i] + (c[i, j] - 1).abs().sqrt()
+            if (i + j) % 3 == 0:
+                held += [c[i, j], a[i, 0], c[i, j] * 2]
+        a[i, 0] = -sums[i]
+    whole, w = torch.zeros(40), torch.ones(3, requires_grad=True)
+    for k in range(40):
+        whole[k] = (a * k).sum() if k < 20 else a[k % 5, 1] * w.detach()[k % 3]
+    graph = [(w[k % 3] * whole[k] * a[0, 1]) for k in range(20)]
+    sum(graph).backward()
+    n, big = torch.full((20,), 200, dtype=torch.uint8), torch.full((20,), 3e38)
+    for k in range(19):
+        n[k] = n[k + 1] + n[k] * 2
+        big[k] = big[k] * big[k + 1]
+    return c, sums, held, a, whole, w.grad, n, big, c._version, caught(lambda: a[0, 9] * b[0, 0]), caught(lambda: c.__setitem__((5, 0), a[0, 0] + a[0, 1]))
+
+
+@pytest.mark.usefixtures("recorded")
+def test_numbers_of_elements_are_not_recorded():
+    program.state.whole = False
+    a, b, c = torchlike.arange(100.0), torchlike.arange(100.0) * 2, torchlike.zeros(100)
+    for k in range(100):
+        c[k] = a[k] + b[k]
+        c[k] += a[k] * b[k]
+    assert not program.state.program.results
+    assert c.tolist() == [3.0 * k + 2 * k * k for k in range(100)]
+
+
+@pytest.mark.usefixtures("recorded")
+def test_what_is_computed_of_more_is_waited_for_once():
+    x, losses = torchlike.ones(3), torchlike.zeros(100)
+    ended = 0
+    for k in range(100):
+        before = program.state.program
+        losses[k] = (x * k).sum() + 1
+        ended += program.state.program is not before
+    assert ended == 1
+    assert losses.tolist() == [3.0 * k + 1 for k in range(100)]

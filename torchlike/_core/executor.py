@@ -302,6 +302,13 @@ def _is_small(plan) -> bool:
     return plan.device.type == "cpu" and not plan.op.overwrites and all(a.numel <= host.LARGE for a in plan.outs) and not host.is_foreign(plan)
 
 
+def is_of_numbers(plan) -> bool:
+    """Whether an operation computes numbers of numbers."""
+    if plan.of_numbers is None:
+        plan.of_numbers = not any(a.ndim for a in (*plan.avals, *plan.outs) if a is not None) and _is_small(plan)
+    return plan.of_numbers
+
+
 def _divided(info: ProgramInfo) -> list[list[int]] | None:
     """The steps of a program by parts of which some return, where it does not."""
     _look_on_disk(info)

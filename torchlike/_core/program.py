@@ -136,7 +136,7 @@ def raise_lost(v: Value):
 
 
 class _State:
-    __slots__ = ("program", "waiting", "limit", "capture", "loop", "whole")
+    __slots__ = ("program", "waiting", "limit", "capture", "loop", "whole", "elements")
 
 
 state = _State()
@@ -145,6 +145,7 @@ state.waiting = None  # a finished program that has not run yet: see cut()
 state.limit = LONGEST
 state.loop = None  # the Loop that the last programs may be of, as long as they end by their length
 state.whole = False  # while record_all notes where a sequence leads, all of which is recorded then
+state.elements = None  # a program that has nothing in it yet while a loop over elements runs: what it does with numbers is done at once
 state.capture = None  # what torch.compile collects while it traces a call: see _compile.py
 lock = threading.RLock()
 _new = object.__new__
@@ -160,7 +161,7 @@ def record(op: Op, values: list, statics: tuple):
     """
     with lock:
         prog = state.program
-        if op.at_once and not prog.results and (found := _at_once(op, values, statics, prog)) is not None:
+        if (op.at_once or state.elements is prog) and not prog.results and (found := _at_once(op, values, statics, prog)) is not None:
             return found
         refs = []
         numbers = None
@@ -236,8 +237,16 @@ def _at_once(op: Op, values: list, statics: tuple, prog: Program) -> tuple | Non
             args.append(v)
         else:
             return None
-    plan = op.plans.get((tuple(avals), statics))
-    if plan is None or not plan.at_once:
+    key = tuple(avals), statics
+    plan = op.plans.get(key)
+    if state.elements is prog:
+        try:
+            plan = plan or op.plan(*key)
+        except Exception:  # raised where it is recorded
+            return None
+        if not plan.at_once and not executor.is_of_numbers(plan):
+            return None
+    elif plan is None or not plan.at_once:
         return None
     try:
         made = silently(plan._numpy or plan.numpy, *args)

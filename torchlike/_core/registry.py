@@ -33,7 +33,7 @@ class Plan:
     """An op at given avals and statics."""
 
     __slots__ = ("op", "avals", "statics", "outs", "single", "run", "differentiable", "device", "precision", "host", "_numpy", "_xla", "_saved", "_depends", "nodes",
-                 "last_run", "steady", "at_once", "cost", "written")
+                 "last_run", "steady", "at_once", "of_numbers", "cost", "written")
 
     def __init__(self, op, avals, statics, outs, run, device):
         self.op, self.avals, self.statics, self.run, self.device = op, avals, statics, run, device
@@ -49,6 +49,7 @@ class Plan:
         self.cost: tuple | None = None  # what costs.py knows of it
         self.written: tuple | None = None  # what host.py may write
         self.at_once: bool | None = None  # whether it is computed instead of recorded where all inputs are on the host: see executor.py
+        self.of_numbers: bool | None = None  # whether it is where a loop over elements runs: likewise
 
     def __repr__(self):
         return f"{self.op.name}({', '.join(map(repr, self.avals))}; {self.statics})"

@@ -8,17 +8,20 @@ three know such a loop.
 """
 from __future__ import annotations
 
+import functools
 import sys
+from operator import mul
 
 import numpy as np
 
 from .._core import dtype as dt
-from .._core import program
+from .._core import executor, program
+from .._core.aval import aval
 from .._core.grad_mode import mode
 from .._core.graph import UNDER_INFERENCE, UNDER_NO_GRAD
 from .._core.layout import Layout, contiguous
 from .._core.silence import silently
-from .._core.value import is_tracer, of_array
+from .._core.value import Value, is_tracer, of_array
 from .._tensor import Tensor, _new
 from .elements import held
 from .known import known, nobody_watches
@@ -37,6 +40,17 @@ class Loop:
     program: object = None  # the one being recorded when `writes` began
     writes: dict[int, int] = {}  # per tensor, by its identity
     adds_to: int | None = None  # the identity of the tensor to whose elements one adds
+    waited: int | None = None  # that of the tensor for whose sake the last program was ended that had a number in it
+
+    @staticmethod
+    def runs() -> bool:
+        """Whether elements were written and nothing was recorded since."""
+        return program.state.elements is program.state.program
+
+    @staticmethod
+    def goes_on() -> None:
+        if not program.state.program.results:
+            program.state.elements = program.state.program
 
 
 def _references(t: Tensor) -> tuple[int, int]:
@@ -87,22 +101,42 @@ def write_element(t: Tensor, index: int | Tensor | tuple, value: float | bool | 
     if places is None:
         return False
     if value.__class__ is Tensor:
-        value = _element(value, t._value.aval.dtype)
+        value = _number(value, t)
         if value is None:
             return False
     else:
         value = held(value, t._value.aval.dtype)
     with program.lock:
-        if not _writable(t._value.array) and not _made_writable(t) or not _is_alone(t):
+        if not _writable(t._value.array) and not _made_writable(t, Loop.runs()) or not _is_alone(t):
             return False
         t._value.array[places] = value
         changed(t)
+        Loop.goes_on()
     return True
 
 
 def _element(x: Tensor, dtype: dt.dtype) -> np.ndarray | None:
     """What a tensor without dimensions holds, where it is of that dtype, known, and nothing to be differentiated through."""
     return None if x._edge is not None or x._value.aval.dtype is not dtype else known(x)
+
+
+def _number(x: Tensor, t: Tensor) -> np.ndarray | None:
+    """What a tensor without dimensions holds that is written to an element of t. Where that was computed of numbers alone, which may be known elements,
+    the program is ended once there are FEW such writes: then these numbers are computed at once as well. If they are not, nobody waits again."""
+    dtype = t._value.aval.dtype
+    array = _element(x, dtype)
+    if array is not None:
+        if Loop.waited == id(t):
+            Loop.waited = None
+        return array
+    v, prog = x._value, program.state.program
+    if (v.aval.ndim or x._edge is not None or v.aval.dtype is not dtype or v.epoch is not prog or v.ref != len(prog.results) - 1
+            or not nobody_watches() or not executor.is_of_numbers(prog.node.plan) or Loop.waited == id(t) or not _often(t)):
+        return None
+    program.flush("elements written one by one")
+    Loop.waited = id(t)
+    Loop.goes_on()
+    return _element(x, dtype)
 
 
 def _position(i: int | Tensor) -> int | Tensor | None:
@@ -120,12 +154,20 @@ def _places(t: Tensor, index: int | Tensor | tuple) -> tuple | None:
     shape = t._value.aval.shape
     if len(index) != len(shape):
         return None
-    if Tensor in map(type, index):
-        index = [_position(i) for i in index]
+    places = []
     for i, n in zip(index, shape):
-        if i.__class__ is not int and not isinstance(i, np.integer) or not -n <= i < n:
+        if i.__class__ is not int:
+            if i.__class__ is Tensor:
+                i = _position(i)
+            if i.__class__ is not int and not isinstance(i, np.integer):
+                return None
+            i = int(i)
+        if i < 0:
+            i += n
+        if not 0 <= i < n:
             return None
-    return tuple([int(i) + n if i < 0 else int(i) for i, n in zip(index, shape)])
+        places.append(i)
+    return tuple(places)
 
 
 # -- x[i, j] += number ---------------------------------------------------------------------------------------------------------
@@ -134,16 +176,17 @@ def _places(t: Tensor, index: int | Tensor | tuple) -> tuple | None:
 def read_element(t: Tensor, index: int | Tensor | tuple) -> Tensor | None:
     """t[index] in a loop that adds to t's elements, with its value and unrecorded; None where that cannot be."""
     places = _places(t, index) if t.__class__ is Tensor and _is_plain(t) else None
-    if not places:
+    if not places or t._value.array is None and Loop.adds_to != id(t):
         return None
     with program.lock:
         if not _writable(t._value.array) and not _made_writable(t, True):
             return None
-        element = of_array(np.array(t._value.array[places]))
+        a = t._value.aval
+        element = Value(aval((), a.dtype, a.device), np.array(t._value.array[places]))
     st, out = t._ensure_storage(), _new(Tensor)
     out._value, out._storage, out._seen, out._base = element, st, st.version, t
     out._chain = (_link(places),)
-    out._layout = Layout((), (), sum(i * s for i, s in zip(places, contiguous(t._value.aval.shape).strides)))
+    out._layout = Layout((), (), sum(map(mul, places, contiguous(a.shape).strides)))
     if not mode.enabled:
         out._several = None, 0, out._written, UNDER_INFERENCE if mode.inference else UNDER_NO_GRAD
     return out
@@ -151,7 +194,13 @@ def read_element(t: Tensor, index: int | Tensor | tuple) -> Tensor | None:
 
 def _link(places: tuple) -> tuple:
     """An element in a view's chain, as indexing has it."""
-    return (SELECT_AT, places, (0,)) if len(places) == 1 else (SELECT_PART, places, (tuple([(dim, None, -1) for dim in range(len(places))]),))
+    return (SELECT_AT, places, (0,)) if len(places) == 1 else (SELECT_PART, places, _single(len(places)))
+
+
+@functools.cache
+def _single(ndim: int) -> tuple:
+    """A part that is one element, as SELECT_PART is told it."""
+    return (tuple([(dim, None, -1) for dim in range(ndim)]),)
 
 
 def add_to_element(view: Tensor, number: float | Tensor, sign: int) -> bool:
@@ -164,7 +213,7 @@ def add_to_element(view: Tensor, number: float | Tensor, sign: int) -> bool:
     if not places or view._chain[0] != _link(places) or dtype is dt.bool_ or mode.enabled and view._several is not None:
         return False
     if number.__class__ is Tensor:
-        number = _element(number, dtype)
+        number = _number(number, t)
         if number is None:
             return False
     else:
@@ -173,7 +222,7 @@ def add_to_element(view: Tensor, number: float | Tensor, sign: int) -> bool:
         if dtype.category == dt.INT and not (number.__class__ is int and number in _RANGES[dtype]):
             return False
     if Loop.adds_to != id(t):
-        if _often(t):
+        if Loop.runs() or _often(t):
             program.flush("elements written one by one")
             Loop.adds_to = id(t)
         return False
@@ -188,6 +237,7 @@ def add_to_element(view: Tensor, number: float | Tensor, sign: int) -> bool:
         view._value = of_array(element.copy())
         changed(t)
         view._seen = t._seen
+        Loop.goes_on()
     return True
 
 

@@ -32,7 +32,7 @@ from .slicing import SELECT_AT, take_index, take_slice
 def getitem(self: Tensor, index) -> Tensor:
     """torch's indexing: ints, slices, None, ..., and tensors, arrays or lists of ints or bools."""
     cls = index.__class__
-    if Loop.adds_to == id(self) and cls in _PLACES:
+    if (Loop.adds_to == id(self) or program.state.elements is program.state.program) and cls in _PLACES:
         made = read_element(self, index)
         if made is not None:
             return made
