@@ -5,8 +5,11 @@ import copy
 import gc
 import pickle
 
+import pytest
 from nn_models import net, said
 from same import same
+
+import torchlike
 
 
 # ---------------------------------------------------------------------------------------------------- registration
@@ -251,13 +254,23 @@ def test_lazy_parameters(torch):
     kind = str(m[0].weight.dtype)
     state = copy.deepcopy(m[0]).state_dict()
     used = said(lambda: m[0].weight + 1).split(" in ")[0]
+    w, b = m[0].weight, m[1].running_mean
+    asked = [w.size(), w.ndim, w.nbytes, w.get_device(), w.to("cpu") is w, w.cpu() is w, w.double() is w, type(w.float()).__name__, type(b.float()).__name__,
+             b.to("cpu") is b, said(w.numel).split(" in ")[0], said(w.clone).split(" in ")[0]]
     m.float()
     m(torch.ones(2, 4))
     other = nn.Sequential(nn.LazyLinear(3), nn.LazyBatchNorm1d())
     other.load_state_dict(m.state_dict())
-    return [before, kind, list(state), used, repr(m), type(m[0]).__name__, m[0].weight.shape, other.state_dict(),
+    return [before, kind, list(state), used, asked, repr(m), type(m[0]).__name__, m[0].weight.shape, other.state_dict(),
             type(m[0].weight).__name__, len(m[0]._forward_pre_hooks), repr(other),
             said(m.load_state_dict, nn.Sequential(nn.LazyLinear(3), nn.LazyBatchNorm1d()).state_dict())]
+
+
+def test_uses_of_lazy_parameters_are_named():
+    w = torchlike.nn.LazyLinear(3).weight
+    for name, use in {"clone": w.clone, "__getitem__": lambda: w[0], "sum": w.sum, "add": lambda: torchlike.add(w, 1)}.items():
+        with pytest.raises(ValueError, match=f"uninitialized parameter in {name}\\."):
+            use()
 
 
 @same

@@ -5,6 +5,7 @@ import sys
 from collections import OrderedDict
 from typing import Any
 
+from torchlike._core.history import HERE
 from torchlike._fields import AttributesOf, fields
 from torchlike._plainly import _disabled_torch_function_impl
 from torchlike._shared import sent_by_file
@@ -158,12 +159,14 @@ class UninitializedTensorMixin:
     device = property(lambda self: self._held.device)
     is_meta = property(lambda self: self._held.is_meta)
     is_cuda = property(lambda self: self._held.is_cuda)
+    ndim = property(lambda self: self._held.ndim)
+    nbytes = property(lambda self: self._held.nbytes)
     is_leaf = property(lambda self: True)
     grad_fn = property(lambda self: None)
 
     def _converted(self, result: Any) -> Any:
         """What a cast or move of the held tensor gives back."""
-        return result
+        return self if result is self._held else result
 
     def share_memory_(self) -> None:
         raise RuntimeError("Can't share memory on an uninitialized parameter or buffer. Call `forward` to initialize "
@@ -189,14 +192,20 @@ def _on_held(name: str) -> Any:
     return method
 
 
-for _name in ("to", "cpu", "cuda", "type", "float", "double", "half", "bfloat16", "is_floating_point", "is_complex"):
+for _name in ("to", "cpu", "cuda", "type", "float", "double", "half", "bfloat16", "char", "short", "int", "long", "is_floating_point", "is_complex", "size",
+              "get_device"):
     setattr(UninitializedTensorMixin, _name, _on_held(_name))
 
 
 def _calling_function() -> str:
-    """The name of the operation that reached for the value."""
-    frame = sys._getframe(2)
-    return frame.f_code.co_name
+    """The name of the operation that the program called, where a frame has it."""
+    frame, found = sys._getframe(2), "a function of torch"
+    while frame is not None and frame.f_code.co_filename.startswith(HERE):
+        name = frame.f_code.co_name.removesuffix("_property").lstrip("_")
+        if hasattr(Tensor, name) or hasattr(Tensor, name := f"__{name}__"):
+            found = name
+        frame = frame.f_back
+    return found
 
 
 class UninitializedParameter(UninitializedTensorMixin, Parameter):
@@ -222,8 +231,8 @@ class UninitializedBuffer(UninitializedTensorMixin, Tensor):
 
     def _converted(self, result: Any) -> Any:
         """A module puts the result in the buffer's place: it has to be uninitialized too."""
-        if not isinstance(result, Tensor):
-            return result
+        if result is self._held or not isinstance(result, Tensor):
+            return super()._converted(result)
         return type(self)(self.requires_grad, result.device, result.dtype, self.persistent)
 
 
