@@ -19,14 +19,19 @@ def test_ranks_in_compiled_programs(kind, shape, dim):
         flat[::7], flat[::11], flat[::13] = -0.0, np.inf, -np.inf
     n = shape[dim]
     order = np.argsort(x + x.dtype.type(0), axis=dim, kind="stable")
-    for k in (1, 2, n // 2, n - 1, n):
-        with program.tier("compiled"):
-            values, index = (t.numpy() for t in torchlike.kthvalue(torchlike.tensor(x), k, dim))
+    ks = 1, 2, n // 2, n - 1, n
+    with program.tier("compiled"):  # one program
+        found = [torchlike.kthvalue(torchlike.tensor(x), k, dim) for k in ks]
+        found = [(values.numpy(), index.numpy()) for values, index in found]
+    for k, (values, index) in zip(ks, found):
         assert np.array_equal(values, torch.kthvalue(torch.tensor(x), k, dim)[0].numpy()) and np.array_equal(index, order.take(k - 1, dim))
     if x.dtype.kind == "f":
         x.reshape(-1)[5] = np.nan
-    for name in ("median", "nanmedian"):
-        with program.tier("compiled"):
-            values, whole = getattr(torchlike, name)(torchlike.tensor(x), dim)[0].numpy(), getattr(torchlike, name)(torchlike.tensor(x)).numpy()
+    names = "median", "nanmedian"
+    with program.tier("compiled"):
+        t = torchlike.tensor(x)
+        found = [(getattr(torchlike, name)(t, dim)[0], getattr(torchlike, name)(t)) for name in names]
+        found = [[y.numpy() for y in some] for some in found]
+    for name, (values, whole) in zip(names, found):
         assert np.array_equal(values, getattr(torch, name)(torch.tensor(x), dim)[0].numpy(), equal_nan=True)
         assert np.array_equal(whole, getattr(torch, name)(torch.tensor(x)).numpy(), equal_nan=True)
