@@ -12,8 +12,8 @@ export OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 # and takes from the other when it is done: neighbours share compilations.
 files=(tests/test_*.py tests/*/test_*.py)
 failed=0
-for ((i = 0; i < ${#files[@]}; i += 42)); do
-    .venv/bin/python -m pytest -n 2 --dist worksteal "${files[@]:i:42}" || failed=1
+for ((i = 0; i < ${#files[@]}; i += 30)); do
+    .venv/bin/python -m pytest -n 2 --dist worksteal "${files[@]:i:30}" || failed=1
 done
 # once more with every operation run at once (the case table above compares both modes row by row already)
 cd tests
