@@ -42,6 +42,20 @@ def elements(torch, n: int) -> None:
         x[i].item()
 
 
+def sums_by_element(torch, n: int) -> None:
+    a, b, c = torch.rand(n), torch.rand(n), torch.zeros(n)
+    for i in range(n):
+        c[i] = a[i] + b[i]
+
+
+def products_by_element(torch, n: int) -> None:
+    a, b, c = torch.rand(10, n // 100), torch.rand(n // 100, 10), torch.zeros(10, 10)
+    for i in range(10):
+        for j in range(10):
+            for k in range(n // 100):
+                c[i, j] += a[i, k] * b[k, j]
+
+
 def new_tensors(torch, n: int) -> None:
     for i in range(n):
         a = torch.tensor([float(i), 2.0, 3.0])
@@ -78,7 +92,8 @@ def first_sights(torch, n: int) -> None:
 
 
 LOOPS = {f.__name__.replace("_", " "): (f, n) for f, n in (
-    (three_operations, 2000), (rows, 1000), (elements, 5000), (new_tensors, 1000), (comparisons, 500), (branches, 500), (policy, 300), (first_sights, 300))}
+    (three_operations, 2000), (rows, 1000), (elements, 5000), (sums_by_element, 3000), (products_by_element, 3000),
+    (new_tensors, 1000), (comparisons, 500), (branches, 500), (policy, 300), (first_sights, 300))}
 
 
 def serve(library: str) -> None:
