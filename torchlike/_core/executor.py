@@ -92,7 +92,7 @@ def _count_alone() -> tuple[int, int]:
 
 
 _ALONE, _ARRAY_ALONE = _count_alone()
-_ARRAY, _AVAL, _EAGER = attrgetter("array"), attrgetter("aval"), attrgetter("op.eager_compilation")
+_ARRAY, _AVAL, _EAGER, _NUMBER = attrgetter("array"), attrgetter("aval"), attrgetter("op.eager_compilation"), attrgetter("number")
 _NOT_ON_DEVICE = (np.ndarray, jax.core.Tracer, type(None))
 
 
@@ -165,7 +165,7 @@ class ProgramInfo:
 
     def recall(self) -> None:
         """Take up what was noted when the same program was let go."""
-        clock = _once.pop(hash(self.text), None)
+        clock = _once.pop(_signature(self.text), None)
         if clock is not None:
             self.seen = self.near = 1
             self.last_seen = clock
@@ -180,12 +180,18 @@ class ProgramInfo:
             _once.clear()
         if self.text is None:
             self.text = self.node.text()
-        _once[hash(self.text)] = self.last_seen
+        _once[_signature(self.text)] = self.last_seen
         self.read = self.node = None
         if infos[-1] is self:
             infos.pop()
         else:
             infos.remove(self)
+
+
+def _signature(text: tuple[Sequence, Sequence]) -> int:
+    """A hash of a program's operations, which tell their inputs' avals: not by identity, as plans are let go and others take their places."""
+    operations = text[1]
+    return hash((tuple(map(_NUMBER, operations[::2])), operations[1::2]))
 
 
 def _steps(operations: Sequence) -> list[Step]:

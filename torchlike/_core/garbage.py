@@ -17,7 +17,7 @@ _aside = 0  # objects that were set aside
 def set_aside(before: int) -> None:
     """Keep all objects of now from the collector, if there were but a few before the import, and the program has not done so with some itself."""
     global _aside
-    if gc.get_freeze_count():
+    if gc.get_freeze_count() > FEW:
         return
     gc.freeze()
     if before < MOST_BEFORE:

@@ -27,15 +27,17 @@ from .room import SPARE, need_count, need_room
 OPS: dict[str, Op] = {}
 MOST_PLANS = 20_000  # made until those that were not asked for meanwhile are forgotten; some 3 KB each
 _plans_made = itertools.count(1)
+_numbers = itertools.count()
 
 
 class Plan:
     """An op at given avals and statics."""
 
-    __slots__ = ("op", "avals", "statics", "outs", "single", "run", "differentiable", "device", "precision", "host", "_numpy", "_xla", "_saved", "_depends", "nodes",
+    __slots__ = ("number", "op", "avals", "statics", "outs", "single", "run", "differentiable", "device", "precision", "host", "_numpy", "_xla", "_saved", "_depends", "nodes",
                  "last_run", "steady", "at_once", "of_numbers", "cost", "written")
 
     def __init__(self, op, avals, statics, outs, run, device):
+        self.number = next(_numbers)  # tells it from plans that are no more, as its identity does not
         self.op, self.avals, self.statics, self.run, self.device = op, avals, statics, run, device
         self.precision = precision.chosen(op, avals, device)
         self.single = not isinstance(outs, list)

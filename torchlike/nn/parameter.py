@@ -202,7 +202,7 @@ def _calling_function() -> str:
     frame, found = sys._getframe(2), "a function of torch"
     while frame is not None and frame.f_code.co_filename.startswith(HERE):
         name = frame.f_code.co_name.removesuffix("_property").lstrip("_")
-        if hasattr(Tensor, name) or hasattr(Tensor, name := f"__{name}__"):
+        if name in vars(Tensor) or (name := f"__{name}__") in vars(Tensor):
             found = name
         frame = frame.f_back
     return found
