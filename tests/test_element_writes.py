@@ -289,6 +289,17 @@ def test_numbers_of_elements_are_not_recorded():
     assert c.tolist() == [3.0 * k + 2 * k * k for k in range(100)]
 
 
+@same
+def test_numbers_computed_beside_operations_that_fail(torch):
+    a, b, c = torch.arange(40.0), torch.arange(40.0) / 7, torch.zeros(40)
+    for k in range(40):
+        product = a[k] * b[k]
+        three, four = torch.tensor([1.0] * 3), torch.tensor([1.0] * 4)
+        caught(lambda three=three, four=four: three + four)
+        c[k] = product
+    return c
+
+
 @pytest.mark.usefixtures("recorded")
 def test_what_is_computed_of_more_is_waited_for_once():
     x, losses = torchlike.ones(3), torchlike.zeros(100)

@@ -808,3 +808,10 @@ def test_a_finalizer_may_make_tensors_while_an_aval_is_made():
     thread.start()
     thread.join(30)
     assert done == [0.0]
+
+
+@pytest.mark.usefixtures("recorded")
+def test_files_beside_the_package_are_the_programs():
+    name = os.path.dirname(torch.__file__) + "_more.py"
+    exec(compile("(x * 2).sum().item()", name, "exec"), {"x": torch.ones(3)})
+    assert history.entries[-1].place == (name, 1)

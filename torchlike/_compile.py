@@ -166,11 +166,8 @@ class Compiled:
         self.entries.setdefault(key, "seen")
         return self.function(*args, **kwargs)
 
+    @all_known()
     def _trace(self, key, structure, leaves: list):
-        with all_known():
-            return self._traced(key, structure, leaves)
-
-    def _traced(self, key, structure, leaves: list):
         program.flush("torch.compile")
         tensors, functions = objects_of(tensor_classes(), [FunctionType])
         before = Before(tensors)

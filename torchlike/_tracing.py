@@ -160,9 +160,9 @@ def tensor_classes(top: type = Tensor) -> Iterator[type]:
         yield from tensor_classes(c)
 
 
+@all_known()
 def all_tensors() -> list[Tensor]:
-    with all_known():
-        return objects_of(tensor_classes())[0]
+    return objects_of(tensor_classes())[0]
 
 
 def holder_of(t: Tensor) -> Tensor | Storage:

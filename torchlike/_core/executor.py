@@ -299,20 +299,8 @@ def _sort_out(info: ProgramInfo) -> None:
     for plan in set(plans):
         if not short:
             plan.at_once = False
-        elif plan.at_once is None and _is_small(plan):
+        elif plan.at_once is None and host.is_small(plan):
             plan.at_once = plan.op.at_once = True
-
-
-def _is_small(plan) -> bool:
-    """Whether an operation takes about as long as recording it."""
-    return plan.device.type == "cpu" and not plan.op.overwrites and all(a.numel <= host.LARGE for a in plan.outs) and not host.is_foreign(plan)
-
-
-def is_of_numbers(plan) -> bool:
-    """Whether an operation computes numbers of numbers."""
-    if plan.of_numbers is None:
-        plan.of_numbers = not any(a.ndim for a in (*plan.avals, *plan.outs) if a is not None) and _is_small(plan)
-    return plan.of_numbers
 
 
 def _divided(info: ProgramInfo) -> list[list[int]] | None:

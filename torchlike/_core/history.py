@@ -8,7 +8,7 @@ import weakref
 from collections import deque
 from typing import Any, NamedTuple
 
-HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
 
 class Entry(NamedTuple):

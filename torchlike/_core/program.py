@@ -244,7 +244,7 @@ def _at_once(op: Op, values: list, statics: tuple, prog: Program) -> tuple | Non
             plan = plan or op.plan(*key)
         except Exception:  # raised where it is recorded
             return None
-        if not plan.at_once and not executor.is_of_numbers(plan):
+        if not plan.at_once and not host.is_of_numbers(plan):
             return None
     elif plan is None or not plan.at_once:
         return None

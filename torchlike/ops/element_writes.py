@@ -15,7 +15,7 @@ from operator import mul
 import numpy as np
 
 from .._core import dtype as dt
-from .._core import executor, program
+from .._core import host, program
 from .._core.aval import aval
 from .._core.grad_mode import mode
 from .._core.graph import UNDER_INFERENCE, UNDER_NO_GRAD
@@ -130,8 +130,9 @@ def _number(x: Tensor, t: Tensor) -> np.ndarray | None:
             Loop.waited = None
         return array
     v, prog = x._value, program.state.program
-    if (v.aval.ndim or x._edge is not None or v.aval.dtype is not dtype or v.epoch is not prog or v.ref != len(prog.results) - 1
-            or not nobody_watches() or not executor.is_of_numbers(prog.node.plan) or Loop.waited == id(t) or not _often(t)):
+    plan = prog.node.plan  # of the last operation; None after one that failed
+    if (plan is None or v.aval.ndim or x._edge is not None or v.aval.dtype is not dtype or v.epoch is not prog or v.ref != len(prog.results) - 1
+            or not nobody_watches() or not host.is_of_numbers(plan) or Loop.waited == id(t) or not _often(t)):
         return None
     program.flush("elements written one by one")
     Loop.waited = id(t)
@@ -174,12 +175,12 @@ def _places(t: Tensor, index: int | Tensor | tuple) -> tuple | None:
 
 
 def read_element(t: Tensor, index: int | Tensor | tuple) -> Tensor | None:
-    """t[index] in a loop that adds to t's elements, with its value and unrecorded; None where that cannot be."""
+    """t[index] with its value and unrecorded, where NumPy has t or a loop adds to its elements; None where that cannot be."""
     places = _places(t, index) if t.__class__ is Tensor and _is_plain(t) else None
-    if not places or t._value.array is None and Loop.adds_to != id(t):
+    if not places:
         return None
     with program.lock:
-        if not _writable(t._value.array) and not _made_writable(t, True):
+        if t._value.array.__class__ is not np.ndarray and (Loop.adds_to != id(t) or not _made_writable(t, True)):
             return None
         a = t._value.aval
         element = Value(aval((), a.dtype, a.device), np.array(t._value.array[places]))
