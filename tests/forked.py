@@ -40,6 +40,14 @@ def printed(torch, folder, modules, programs):
     return [part.splitlines() for part in re.split("^= .*\n", text, flags=re.MULTILINE)[1:]]
 
 
+def texts(folder, library, code, cases):
+    """What `code` prints as a program of its own, run once for each of `cases` with the library's name and the case as its arguments."""
+    for number, case in enumerate(cases):
+        Path(folder, f"{library}{number}.py").write_text(f"import sys\nsys.argv[1:] = {[library, case]!r}\n{code}")
+    printed = started(__file__, library, *(f"{Path(folder, f'{library}{number}.py')}:0:" for number in range(len(cases)))).stdout
+    return dict(zip(cases, re.split("^= .*\n", printed, flags=re.MULTILINE)[1:], strict=True))
+
+
 def run(program, rank, count, port):
     """This process as one rank of `program`."""
     if port:

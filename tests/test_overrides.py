@@ -4,6 +4,7 @@ import sys
 from importlib import import_module
 
 import pytest
+from forked import texts
 from same import caught, error, same
 
 
@@ -288,12 +289,17 @@ except TypeError as error:
 """
 
 
-@pytest.mark.parametrize("first", ["add", "cat", "out", "relu_", "sub", "keyword", "relu", "conv1d", "layer_norm"])
-def test_a_class_that_is_no_tensor_without_importing_overrides(first, subject):
+def printed_alike(folder, subject, code, *cases):
+    """What `code` prints for each case as a first call in its process, the same under both libraries."""
+    want, got = (texts(folder, library, code, cases) for library in ("torch", subject.__name__))
+    assert got == want
+    return list(got.values())
+
+
+def test_a_class_that_is_no_tensor_without_importing_overrides(subject, tmp_path):
     """Its handler is asked from the first call on, for the function objects that programs held before."""
-    texts = [subprocess.run([sys.executable, "-c", OTHERS, name, first], capture_output=True, text=True, timeout=120) for name in ("torch", subject.__name__)]
-    assert texts[0].stdout == texts[1].stdout, texts[1].stderr
-    assert texts[0].stdout.count("\n") == 4
+    found = printed_alike(tmp_path, subject, OTHERS, "add", "cat", "out", "relu_", "sub", "keyword", "relu", "conv1d", "layer_norm")
+    assert all(text.count("\n") == 4 for text in found)
 
 
 METHODS = """
@@ -319,12 +325,9 @@ for f in (lambda: t.mul("a"), lambda: t @ "a", lambda: t.matmul(3), lambda: t.mm
 """
 
 
-@pytest.mark.parametrize("first", ["nothing", "sparse"])
-def test_methods_ask_a_class_that_is_no_tensor(first, subject):
+def test_methods_ask_a_class_that_is_no_tensor(subject, tmp_path):
     """linear_operator's `tensor.matmul(operator)`, `tensor @ operator`, by tables of methods, also once there was a sparse tensor."""
-    texts = [subprocess.run([sys.executable, "-c", METHODS, name, first], capture_output=True, text=True, timeout=120) for name in ("torch", subject.__name__)]
-    assert texts[0].stdout == texts[1].stdout, texts[1].stderr
-    assert texts[0].stdout.count("\n") == 6
+    assert all(text.count("\n") == 6 for text in printed_alike(tmp_path, subject, METHODS, "nothing", "sparse"))
 
 
 FRAMES = """
@@ -530,11 +533,9 @@ print(eval(sys.argv[2])(Other()), torch.linalg.inv(torch.eye(2)).sum())
 """
 
 
-@pytest.mark.parametrize("first", ["torch.linalg.inv", "torch.inverse", "torch.linalg.pinv", "torch.logdet"])
-def test_the_first_call_is_the_programs_own(first, subject):
+def test_the_first_call_is_the_programs_own(subject, tmp_path):
     """linalg.inv calls inv_ex, of which a class may know nothing."""
-    texts = [subprocess.run([sys.executable, "-c", COMPOSED, name, first], capture_output=True, text=True, timeout=120) for name in ("torch", subject.__name__)]
-    assert texts[0].stdout == texts[1].stdout != "", texts[1].stderr
+    assert all(printed_alike(tmp_path, subject, COMPOSED, "torch.linalg.inv", "torch.inverse", "torch.linalg.pinv", "torch.logdet"))
 
 
 def test_names_of_the_c_part_alone_load_nothing():
@@ -596,7 +597,6 @@ print(import_module(sys.argv[1] + ".export").export(Rows(), (torch.ones(2, 3),))
 """
 
 
-def test_answers_of_a_wrapper_after_a_mode(subject):
+def test_answers_of_a_wrapper_after_a_mode(subject, tmp_path):
     """A mode that goes on within the call, as torch.export's, comes to the answers and not to itself."""
-    texts = [subprocess.run([sys.executable, "-c", ANSWERED, name], capture_output=True, text=True, timeout=120) for name in ("torch", subject.__name__)]
-    assert texts[0].stdout == texts[1].stdout and len(texts[0].stdout.splitlines()) == 2, texts
+    assert printed_alike(tmp_path, subject, ANSWERED, "")[0].count("\n") == 2
