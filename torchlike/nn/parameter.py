@@ -130,6 +130,9 @@ class UninitializedTensorMixin:
 
     @property
     def shape(self) -> tuple:
+        reader = sys._getframe(1).f_code.co_filename
+        if reader.startswith(HERE) and not reader.endswith("_state.py"):  # an operation does; loading a state says what torch says there
+            return self._value
         raise RuntimeError(
             "Can't access the shape of an uninitialized parameter or buffer. This error usually happens in "
             "`load_state_dict` when trying to load an uninitialized parameter into an initialized one. Call `forward` "
@@ -202,7 +205,7 @@ def _calling_function() -> str:
     frame, found = sys._getframe(2), "a function of torch"
     while frame is not None and frame.f_code.co_filename.startswith(HERE):
         name = frame.f_code.co_name.removesuffix("_property").lstrip("_")
-        if name in vars(Tensor) or (name := f"__{name}__") in vars(Tensor):
+        if name != "shape" and (name in vars(Tensor) or (name := f"__{name}__") in vars(Tensor)):
             found = name
         frame = frame.f_back
     return found
