@@ -14,8 +14,8 @@ failed=0
 tables=(tests/test_{cases,conv_cpu,lanes,numpy_lax,numpy_lax_programs,prod_gradient,ranks,rematerialization,scans_compiled,scattering}.py)
 XLA_FLAGS="--xla_cpu_use_fusion_emitters=false --xla_backend_optimization_level=0 --xla_cpu_parallel_codegen_split_count=1" \
     .venv/bin/python -m pytest -n 2 --dist worksteal "${tables[@]}" || failed=1
-# The others a few files at a time, on two cores, each file imported by one process only. What tests leave behind (programs, JAX's caches) makes each
-# collection of garbage longer, and those first that collect much or ask Python for all its objects.
+# The others a few files at a time, two processes at once: each file is imported by one only, and what tests leave behind (programs, JAX's caches), which
+# makes each collection of garbage longer, goes with it. Those that collect much or ask Python for all its objects come first, before others fill theirs.
 few() {
     local printed status=0
     printed=$(.venv/bin/python -m pytest -p no:xdist "$@" 2>&1) || status=$?

@@ -37,15 +37,20 @@ def printed(torch, folder, modules, programs):
                    TMPDIR=own).stdout
     text = re.sub(r"<torch(like)?\.\S+ object at \S+>", "OBJECT", re.sub(rf"{own}/\w+", "FOLDER", text))
     text = re.sub(r"\bm-[0-9a-f]{8}\.pt", "m-HASH.pt", text)  # by its contents, which the libraries write differently
-    return [part.splitlines() for part in re.split("^= .*\n", text, flags=re.MULTILINE)[1:]]
+    return [part.splitlines() for part in _parts(text)]
+
+
+def _parts(text):
+    """What each program printed."""
+    return re.split("^= .*\n", text, flags=re.MULTILINE)[1:]
 
 
 def texts(folder, library, code, cases):
     """What `code` prints as a program of its own, run once for each of `cases` with the library's name and the case as its arguments."""
     for number, case in enumerate(cases):
         Path(folder, f"{library}{number}.py").write_text(f"import sys\nsys.argv[1:] = {[library, case]!r}\n{code}")
-    printed = started(__file__, library, *(f"{Path(folder, f'{library}{number}.py')}:0:" for number in range(len(cases)))).stdout
-    return dict(zip(cases, re.split("^= .*\n", printed, flags=re.MULTILINE)[1:], strict=True))
+    done = started(__file__, library, *(f"{Path(folder, f'{library}{number}.py')}:0:" for number in range(len(cases))))
+    return dict(zip(cases, _parts(done.stdout), strict=True))
 
 
 def run(program, rank, count, port):

@@ -257,7 +257,8 @@ def test_lazy_parameters(torch):
     w, b = m[0].weight, m[1].running_mean
     asked = [w.size(), w.ndim, w.nbytes, w.get_device(), w.to("cpu") is w, w.cpu() is w, w.double() is w, type(w.float()).__name__, type(b.float()).__name__,
              b.to("cpu") is b, said(w.numel).split(" in ")[0], said(w.clone).split(" in ")[0]]
-    used = [used, *(said(f, w).split(" in ")[0] for f in (nn.init.uniform_, nn.init.trunc_normal_, nn.init.kaiming_uniform_, torch.broadcast_tensors))]
+    used = [used, *(said(f, w).split(" in ")[0] for f in (nn.init.uniform_, nn.init.trunc_normal_, nn.init.kaiming_uniform_, nn.init.kaiming_normal_,
+                                                              torch.broadcast_tensors))]
     m.float()
     m(torch.ones(2, 4))
     other = nn.Sequential(nn.LazyLinear(3), nn.LazyBatchNorm1d())

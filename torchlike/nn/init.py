@@ -190,17 +190,16 @@ def _kaiming_std(tensor: Tensor, a: float, mode: str, nonlinearity: str) -> floa
     return calculate_gain(nonlinearity, a) / math.sqrt(_calculate_correct_fan(tensor, mode))
 
 
-def _is_empty(tensor: Tensor) -> bool:
-    if 0 not in tensor.shape:
-        return False
-    warn("Initializing zero-element tensors is a no-op")
-    return True
+def _is_no_op(empty: bool) -> bool:
+    if empty:
+        warn("Initializing zero-element tensors is a no-op")
+    return empty
 
 
 def kaiming_uniform_(tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu",
                      generator: Any = None) -> Tensor:
     """Uniform in +-gain sqrt(3 / fan). He et al., 2015."""
-    if _is_empty(tensor):
+    if _is_no_op(tensor.numel() == 0):
         return tensor
     bound = math.sqrt(3.0) * _kaiming_std(tensor, a, mode, nonlinearity)
     return _no_grad_uniform_(tensor, -bound, bound, generator)
@@ -209,7 +208,7 @@ def kaiming_uniform_(tensor: Tensor, a: float = 0, mode: str = "fan_in", nonline
 def kaiming_normal_(tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu",
                     generator: Any = None) -> Tensor:
     """Normal with deviation gain / sqrt(fan). He et al., 2015."""
-    if _is_empty(tensor):
+    if _is_no_op(0 in tensor.shape):  # which tells uninitialized ones by another error, as torch does
         return tensor
     return _no_grad_normal_(tensor, 0, _kaiming_std(tensor, a, mode, nonlinearity), generator)
 

@@ -1,6 +1,7 @@
 """Tensors with a role in a Module: Parameter (trained), Buffer (kept), and their forms without a shape yet."""
 from __future__ import annotations
 
+import os
 import sys
 from collections import OrderedDict
 from typing import Any
@@ -97,6 +98,9 @@ class Buffer(Tensor, metaclass=_BufferMeta):
         return marked
 
 
+READERS = f"nn{os.sep}modules{os.sep}_state.py", f"nn{os.sep}init.py"  # files that read shapes as a program would
+
+
 class UninitializedTensorMixin:
     """A tensor whose shape is not known yet. `materialize` gives it one and changes its class.
 
@@ -131,7 +135,7 @@ class UninitializedTensorMixin:
     @property
     def shape(self) -> tuple:
         reader = sys._getframe(1).f_code.co_filename
-        if reader.startswith(HERE) and not reader.endswith("_state.py"):  # an operation does; loading a state says what torch says there
+        if reader.startswith(HERE) and not reader.endswith(READERS):  # an operation
             return self._value
         raise RuntimeError(
             "Can't access the shape of an uninitialized parameter or buffer. This error usually happens in "
