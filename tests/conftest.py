@@ -30,6 +30,13 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as background jobs of a
 SUBJECT = os.environ.get("TORCHLIKE_TEST_SUBJECT", "torchlike")
 
 
+def pytest_terminal_summary(terminalreporter, exitstatus) -> None:
+    import torch
+    if exitstatus and torch.version.cuda:
+        terminalreporter.write_line(f"real torch here is {torch.__version__}; tests of what it says without a GPU compare with its build for the CPU: "
+                                    "pip install torch==2.13.0 --index-url https://download.pytorch.org/whl/cpu")
+
+
 def load_oracle() -> Any:
     import torch
     torch.set_num_threads(1)
