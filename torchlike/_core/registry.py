@@ -179,6 +179,7 @@ class Op:
     free = False  # its NumPy form makes views and touches no element
     picks = False  # its result is elements of its first input, mostly few of them
     at_once = False  # whether some plan of it is
+    normalizes = False  # its last pass over the data is elementwise, and its derivative's: XLA fuses that with what reads the result
     inlined = False  # it is a traced call, whose steps a compiled program takes one by one
     # may its results be computed again (see rematerialization.py), and with which of its arguments new if not with all; may what its
     # derivative computes of the forward

@@ -25,6 +25,7 @@ MANY, WIDE = 6, 1 << 14  # arrays that a value is computed from, and elements of
 BIG, HALF = 1 << 18, 2  # elements of what is written into, and how many times those of the part they are at most
 COPIES = frozenset(("clone", "to_copy"))
 PASSES, AN_ARRAY = 3, 1 << 30  # uses: of a norm's input; of what a product or another kernel reads as an array
+PIECES = 4  # of a joined array, from which on its gradient is made before it is divided
 SAME_ORDER = frozenset(("view", "reshape", "unsqueeze", "squeeze"))  # views that are no work
 MOVING = frozenset(("roll", "flip", "constant_pad_nd"))  # operations that read each element at another place than they write it
 TURNING = MOVING | {"permute", "transpose", "t"}
@@ -63,7 +64,7 @@ def written_together(calls: list[Call]) -> list[Call]:
 
 def made_once(calls: list[Call], live: list[int], inputs: list[Aval]) -> tuple[list[Call], list[int]]:
     """The calls and results of a program in which what is read in windows is an array for all its readers; input ~len(inputs) is the one."""
-    found = _in_windows(calls) | _of_long_chains(calls, live)
+    found = _in_windows(calls) | _of_long_chains(calls, live) | _of_pieces(calls)
     if not found:
         return calls, live
     count = itertools.count(1 + max(v for call in calls for v in call.outs))
@@ -141,6 +142,14 @@ def _of_long_chains(calls: list[Call], live: list[int]) -> set[int]:
             else:
                 arrays[v] = read
     return found
+
+
+def _of_pieces(calls: list[Call]) -> set[int]:
+    """Gradients, computed as they are read, of what was joined of many pieces. Each piece's would be computed where that is read; in DenseNet, where a
+    layer normalizes the results of all before it, a layer's gradient is a sum over all after it, and such code grows with the square of the depth."""
+    fused = {v for call in calls if _fuses(call.plan.op) or _forward(call.plan.op).normalizes for v, a in zip(call.outs, call.plan.outs) if a.numel >= LARGE}
+    joined = [call for call in calls if isinstance(call.plan.op, BackwardOp) and call.plan.op.forward.name == "cat" and len(call.outs) >= PIECES]
+    return {values(call)[-1] for call in joined} & fused
 
 
 def _is_norm(op: Op) -> bool:

@@ -212,6 +212,7 @@ def _statistics_type(x):
 BATCH_NORM = Op("native_batch_norm", _batch_norm_train, vjp=_batch_norm_vjp, shape=lambda x, w, b, eps: [
     (x.shape, x.dtype), (x.shape[1:2], _statistics_type(x)), (x.shape[1:2], _statistics_type(x))])
 BATCH_NORM.private = 2
+LAYER_NORM.normalizes = RMS_NORM.normalizes = BATCH_NORM.normalizes = True
 
 
 def _scale(xp, mean, var, weight, eps):
