@@ -30,6 +30,10 @@ from ._tracing import Before, Boundary, CallCapture, NotReplayable, SharedMemory
 from ._watch import Watch
 from .nn.modules.module import Module
 
+BACKENDS = ("cudagraphs", "inductor", "openxla", "tvm")  # those of torch's that programs choose; XLA serves them all
+FOR_DEBUGGING = ("eager", "eager_noexcept", "eager_debug", "aot_eager", "aot_eager_decomp_partition", "aot_eager_default_partitioner", "pre_dispatch_eager",
+                  "aot_ts", "ts", "openxla_eval", "invoke_subgraph")
+_MODES = ("default", "lite", "reduce-overhead", "max-autotune-no-cudagraphs", "max-autotune")
 MOST_ENTRIES = 8  # different guards of one function, as torch's recompile limit
 
 
@@ -281,6 +285,17 @@ class OptimizedModule(Module):
         return super().train(mode)
 
 
+def _check_choice(backend: Any, mode: str | None, options: dict | None) -> None:
+    """A misspelled choice is an error, although all lead to the same compiler."""
+    if mode is not None and options is not None:
+        raise RuntimeError("Either mode or options can be specified, but both can't be specified at the same time.")
+    if backend == "inductor" and mode is not None and mode not in _MODES:
+        raise RuntimeError(f"Unrecognized mode={mode}, should be one of: {', '.join(_MODES)}")
+    if isinstance(backend, str) and backend not in BACKENDS + FOR_DEBUGGING:
+        from ._dynamo.exc import InvalidBackend
+        raise InvalidBackend(backend)
+
+
 def compile(model: Any = None, *, fullgraph: bool = False, dynamic: bool | None = None, backend: Any = "inductor", mode: str | None = None,
             options: dict | None = None, disable: bool = False) -> Any:
     """A function or module whose calls are traced once and replayed while their guards hold.
@@ -293,6 +308,7 @@ def compile(model: Any = None, *, fullgraph: bool = False, dynamic: bool | None 
         return functools.partial(compile, fullgraph=fullgraph, dynamic=dynamic, backend=backend, mode=mode, options=options, disable=disable)
     if disable:
         return model
+    _check_choice(backend, mode, options)
     if isinstance(model, Module):
         return OptimizedModule(model, fullgraph)
     if not callable(model):

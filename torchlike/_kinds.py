@@ -10,6 +10,7 @@ from collections.abc import Callable
 from ._arguments import converts
 from ._core import dtype as dt
 from ._core.errors import class_name
+from ._core.rng import Generator
 from ._tensor import Tensor
 
 signature_of = functools.cache(inspect.signature)  # each costs 50 us, and hundreds are asked for twice at import
@@ -25,12 +26,12 @@ def _kind(parameter: inspect.Parameter) -> str:
 
 
 # parameters that are the same everywhere; a `value` that is no keyword may be a tensor
-_BY_NAME = {"input": "Tensor", "self": "Tensor", "requires_grad": "bool", **dict.fromkeys(("alpha", "beta", "value", "fill_value"), "Number")}
+_BY_NAME = {"input": "Tensor", "self": "Tensor", "requires_grad": "bool", "generator": "Generator", **dict.fromkeys(("alpha", "beta", "value", "fill_value"), "Number")}
 
 _MAYBE_TENSORS = frozenset({"other", "exponent", "min", "max"})  # numbers or tensors, hence without an annotation
 
 # functions of which torch has several forms: its error shows what was given
-_OVERLOADED = frozenset("rand randn randint randperm rand_like randn_like randint_like arange linspace logspace eye normal addmm baddbmm rsub fill_".split())
+_OVERLOADED = frozenset("rand randn randint randperm rand_like randn_like randint_like bernoulli arange linspace logspace eye normal addmm baddbmm rsub fill_".split())
 
 _KINDS: dict[str, Callable[[object], bool]] = {
     "Tensor": lambda x: isinstance(x, Tensor),
@@ -44,6 +45,7 @@ _KINDS: dict[str, Callable[[object], bool]] = {
     "bool": lambda x: x.__class__ is bool,
     "Number": lambda x: not (x.ndim or x.requires_grad) if isinstance(x, Tensor) else not isinstance(x, str) and converts(complex, x),
     "dtype": lambda x: isinstance(x, dt.dtype),
+    "Generator": lambda x: x is None or isinstance(x, Generator),
 }
 
 
@@ -158,5 +160,5 @@ def _wrong(function: str, name: str, place: int | None, kind: str, x, several: b
         i, bad = next((i, y) for i, y in enumerate(x) if not _KINDS[kind](y))
         return TypeError(f"expected {kind} as element {i} in argument {(place or 1) - 1}, but got {class_name(bad)}")
     where = "" if place is None else f" (position {place})"
-    words = {"Tensors": "tuple of Tensors", "dtype": "torch.dtype"}.get(kind) or kind.removesuffix(" | None")
+    words = {"Tensors": "tuple of Tensors", "dtype": "torch.dtype", "Generator": "torch.Generator"}.get(kind) or kind.removesuffix(" | None")
     return TypeError(f"{function}(): argument '{name}'{where} must be {words}, not {class_name(x)}")

@@ -110,7 +110,7 @@ def tpu_available() -> bool:
 
 
 def device_count(kind: str) -> int:
-    return len(_jax_devices(kind))
+    return len(_jax_devices(kind)) if kind in _PLATFORM else 0
 
 
 def canonical(d) -> device:

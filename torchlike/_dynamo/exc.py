@@ -8,6 +8,13 @@ class TorchDynamoException(RuntimeError):
     """What every such error is."""
 
 
+class InvalidBackend(TorchDynamoException):
+    """A name of no back end."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"Invalid backend: {name!r}, see `torch._dynamo.list_backends()` for available backends.")
+
+
 class UserErrorType(enum.Enum):
     """What the user can do about it."""
 

@@ -129,12 +129,14 @@ def _tuple(grads, n: int) -> tuple:
 
 
 def _roots(tensors, grads, create_graph) -> list:
-    roots = []
+    roots, outside = [], None
     for i, (t, g) in enumerate(zip(tensors, grads)):
         t._current()  # a view whose base was written has another place in the graph now
-        if not t.requires_grad:
-            raise RuntimeError(f"element {i} of tensors does not require grad and does not have a grad_fn")
+        if outside is None and not t.requires_grad:
+            outside = i
         a = t._aval
+        if g is None and not t.requires_grad:
+            continue
         if g is None:
             if t._dispatches and backwards:
                 g = backwards[0].seed(t)
@@ -158,6 +160,8 @@ def _roots(tensors, grads, create_graph) -> list:
             if not create_graph and not g._dispatches and not g._sparse:
                 g = Tensor._of(g._current())
         roots.append((t._edge, t._out, g))
+    if outside is not None:  # told of last, as torch looks at the gradients before it looks for a graph
+        raise RuntimeError(f"element {outside} of tensors does not require grad and does not have a grad_fn")
     return roots
 
 

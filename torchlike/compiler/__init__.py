@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .. import _compile
-from .._compile import compile, running, stance
+from .._compile import BACKENDS, FOR_DEBUGGING, compile, running, stance
 from .._core import program
 from .._exporting import state as exporting
 from ..nn.modules.module import Module
@@ -38,8 +38,8 @@ def reset() -> None:
 
 
 def list_backends(exclude_tags: Sequence[str] = ("debug", "experimental")) -> list[str]:
-    """The names that `backend=` is usually given; XLA serves them all."""
-    return ["cudagraphs", "inductor", "openxla", "tvm"]
+    """The names that `backend=` takes; XLA serves them all."""
+    return sorted(BACKENDS if "debug" in exclude_tags else BACKENDS + FOR_DEBUGGING)
 
 
 def set_default_backend(backend: str | Callable | None) -> None:

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import array
 import functools
+import operator
 
 import numpy as np
 
@@ -78,7 +79,24 @@ def _host_data(data, dtype) -> np.ndarray:
         return _from_nested(items, dtype)
     if isinstance(data, str):
         raise TypeError("new(): invalid data type 'str'")
-    raise RuntimeError(f"Could not infer dtype of {type(data).__name__}")
+    return _from_number(_as_number(data, dtype), dtype)
+
+
+def _no_number(x, dtype) -> Exception:
+    """torch's error for what is no number; it says what the dtype would need, if one is given."""
+    kind = class_name(x)
+    if dtype is not None:
+        return TypeError(f"'{kind}' object cannot be interpreted as an integer" if dtype.category <= dt.INT else f"must be real number, not {kind}")
+    return TypeError(f"new(): invalid data type '{kind}'") if isinstance(x, (str, bytes)) else RuntimeError(f"Could not infer dtype of {kind}")
+
+
+def _as_number(x, dtype):
+    """x, or what an object that can be a number (decimal.Decimal) is to a dtype."""
+    if isinstance(x, _NUMBERS):
+        return x
+    if dtype is None or not hasattr(type(x), "__index__" if dtype.category <= dt.INT else "__float__"):
+        raise _no_number(x, dtype)
+    return operator.index(x) if dtype.category <= dt.INT else float(x)
 
 
 def _from_number(x, dtype) -> np.ndarray:
@@ -93,6 +111,7 @@ def _from_number(x, dtype) -> np.ndarray:
         return np.array(float(x) if d.category == dt.FLOAT else x).astype(d.np)
 
 
+_NUMBERS = (int, float, complex)
 _NO_INDEX = "only integer tensors of a single element can be converted to an index"
 _NO_SCALAR = "only one element tensors can be converted to Python scalars"
 
@@ -123,13 +142,13 @@ def _leaves(data, shape, depth, out, dtype) -> None:
         _warn_of_arrays()
     if depth == len(shape):
         if isinstance(data, str):
-            raise TypeError("new(): invalid data type 'str'") if out else ValueError("too many dimensions 'str'")
+            raise _no_number(next((x for x in out if not isinstance(x, (*_NUMBERS, np.generic))), data), dtype) if out else ValueError("too many dimensions 'str'")
         if isinstance(data, (list, tuple)):
             if any(x is data for x in data):
                 raise TypeError("new(): self-referential lists are incompatible")
             kind = type(data).__name__
-            raise TypeError(f"must be real number, not {kind}" if out and isinstance(out[0], float)
-                            else f"'{kind}' object cannot be interpreted as an integer")
+            real = isinstance(out[0], float) if out and dtype is None else dtype is not None and dtype.category > dt.INT
+            raise TypeError(f"must be real number, not {kind}" if real else f"'{kind}' object cannot be interpreted as an integer")
         if isinstance(data, Tensor):
             data = _element(data, dtype)
         elif isinstance(data, np.ndarray):
@@ -181,6 +200,7 @@ def _from_nested(data, dtype) -> np.ndarray:
         _warn_of_arrays()
         return _host_data(np.stack(data), dtype)
     flat: list = []
+    given = dtype
     try:
         _leaves(data, shape, 0, flat, dtype)
     except _NoNumber:
@@ -193,11 +213,9 @@ def _from_nested(data, dtype) -> np.ndarray:
     if any(issubclass(k, np.generic) for k in kinds):
         flat = [x.item() if isinstance(x, np.generic) else x for x in flat]
         kinds = set(map(type, flat))
-    bad = next((k for k in kinds if not issubclass(k, (int, float, complex))), None)
-    if bad is not None:
-        if issubclass(bad, str):
-            raise ValueError(f"too many dimensions '{bad.__name__}'")
-        raise RuntimeError(f"Could not infer dtype of {bad.__name__}")
+    if not all(issubclass(k, _NUMBERS) for k in kinds):
+        flat = [_as_number(x, given) for x in flat]
+        kinds = set(map(type, flat))
     if dtype.np.kind in "iu":
         info = np.iinfo(dtype.np)
         if not kinds <= {int, bool} or min(flat) < info.min or max(flat) > info.max:

@@ -349,6 +349,7 @@ def scatter_add(input, dim: int, index: Tensor, src: Tensor) -> Tensor:
 @public(inplace=True, out=True)
 def scatter_reduce(input, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True) -> Tensor:
     """input combined with src at index along dim by 'sum', 'prod', 'mean', 'amax' or 'amin'."""
+    reduce = {"max": "amax", "min": "amin"}.get(reduce, reduce)
     if reduce not in _COMBINE:
         raise RuntimeError("reduce argument must be either sum, prod, mean, amax or amin, got " + str(reduce))
     if not isinstance(src, Tensor):

@@ -113,14 +113,14 @@ def _same_kind(name: str, input: Tensor, source: Tensor) -> None:
         )
 
 
-def _check_slices(name: str, input: Tensor, d: int, index: Tensor, source: Tensor, error=RuntimeError) -> None:
+def _check_slices(name: str, input: Tensor, d: int, index: Tensor, source: Tensor) -> None:
     """source must be index.numel() slices of input's shape."""
     want = list(input.shape)
     want[d] = index.numel()
     if list(source.shape) == want or (not source.ndim and index.numel() == 1):
         return
     if source.ndim == input.ndim and source.shape[d] != index.numel():
-        raise error(
+        raise RuntimeError(
             f"{name}(): Number of indices ({index.numel()}) should be equal to source.size(dim): ({source.shape[d]}), for dim: {d}"
         )
     raise RuntimeError(
@@ -130,23 +130,23 @@ def _check_slices(name: str, input: Tensor, d: int, index: Tensor, source: Tenso
 
 
 def _wrong_index(name: str, index) -> str:
-    """torch's words, which have the underscore for both forms of these functions; index_copy says less."""
-    if not isinstance(index, Tensor) or name == "index_copy_":
+    """torch's words, which have the underscore for both forms of these functions."""
+    if not isinstance(index, Tensor):
         return f"{name}(): Expected dtype int32/int64 for index"
     return f"{name.rstrip('_')}_(): Expected dtype int32/int64 for index but got: {index.dtype.short}"
 
 
-def _indexed(name: str, input, dim, index, source, scale, mode, error=RuntimeError) -> Tensor:
+def _added(name: str, input, dim, index, source, scale) -> Tensor:
     d = as_dim(dim, input.ndim)
     if not input.ndim:
-        return apply(ONLY, (_indexed(name, flat(input), 0, flat(index), flat(source), scale, mode),))
+        return apply(ONLY, (_added(name, flat(input), 0, flat(index), flat(source), scale),))
     need_index(name, index, _wrong_index(name, index))
     _same_kind(name, input, source)
-    _check_slices(name, input, d, index, source, error)
+    _check_slices(name, input, d, index, source)
     # torch lets scatter_add do the plain addition along the first and the last dimension, which has an error of its own
-    scattered = mode == "add" and scale is None and input.ndim > 1 and d in (0, input.ndim - 1)
-    index = _vector_index(name, input, d, index, RuntimeError if scattered else IndexError, wording=_out_of_self if mode == "add" and not scattered else None)
-    return apply(INDEX_WRITE, (input, index, source, scale), (d, mode))
+    scattered = scale is None and input.ndim > 1 and d in (0, input.ndim - 1)
+    index = _vector_index(name, input, d, index, RuntimeError if scattered else IndexError, wording=None if scattered else _out_of_self)
+    return apply(INDEX_WRITE, (input, index, source, scale), (d, "add"))
 
 
 @public(inplace=True, out=True)
@@ -154,15 +154,41 @@ def index_add(input, dim: int, index: Tensor, source: Tensor, *, alpha=1) -> Ten
     """input with alpha * source added to the slices that index names."""
     alpha = held(alpha, input.dtype)
     scale = None if alpha == 1 else alpha
-    return named(_indexed("index_add_", input, dim, index, source, scale, "add"), "IndexAddBackward0")
+    return named(_added("index_add_", input, dim, index, source, scale), "IndexAddBackward0")
+
+
+def _check_copied(input: Tensor, d: int, index: Tensor, source: Tensor) -> None:
+    """index_copy's checks, which have words of their own."""
+    count = index.numel()
+    if index.ndim > 1:
+        raise IndexError(f"index_copy_(): Index should have dimension 1 or 0 (got {index.ndim})")
+    if not source.ndim and count != 1:
+        raise IndexError(f"index_copy_(): When source is scalar, index should have one element (got {count})")
+    if source.ndim and input.ndim and source.ndim != input.ndim:
+        raise IndexError("index_copy_(): When source and destination are not scalars, their dimensionality must match. "
+                         f"Source dimensionality ({source.ndim}), destination dimensionality ({input.ndim})")
+    if index.dtype is not dt.int64:
+        raise RuntimeError(f"index_copy_(): Expected a long tensor for index, but got {index.dtype.short}")
+    if source.dtype is not input.dtype:
+        raise RuntimeError(f"index_copy_(): self and source expected to have the same dtype, but got (self) {input.dtype.short} and (source) {source.dtype.short}")
+    apart = [" ".join(str(n) for k, n in enumerate(x.shape) if k != d) for x in (input, source)]
+    if apart[0] != apart[1]:
+        raise RuntimeError(f"index_copy_(): Source/destination tensor must have same slice shapes. Destination slice shape: {apart[0]} at dimension {d} "
+                           f"and source slice shape: {apart[1]} at dimension 0.")
+    if source.ndim and source.shape[d] != count:
+        raise IndexError(f"index_copy_(): Number of indices ({count}) should be equal to source.size(dim) ({source.shape[d]})")
 
 
 @public(inplace=True, out=True)
 def index_copy(input, dim: int, index: Tensor, source: Tensor) -> Tensor:
     """input with the slices that index names replaced by source's."""
-    if isinstance(index, Tensor) and index.dtype is not dt.int64:
-        raise RuntimeError(f"index_copy_(): Expected a long tensor for index, but got {index.dtype.short}")
-    return named(_indexed("index_copy_", input, dim, index, source, None, "set", IndexError), "IndexCopyBackward0")
+    d = as_dim(dim, input.ndim)
+    _check_copied(input, d, index, source)
+    if not input.ndim:
+        return apply(ONLY, (index_copy(flat(input), 0, flat(index), flat(source)),))
+    n = input.shape[d]
+    in_range(index, n, lambda i: "index_copy_(): " + out_of(d, n)(i), IndexError)
+    return named(apply(INDEX_WRITE, (input, flat(index), source, None), (d, "set")), "IndexCopyBackward0")
 
 
 def _fill_repeating(self, dim: int, index: Tensor, value) -> Tensor:
@@ -204,10 +230,10 @@ def index_reduce(input, dim: int, index: Tensor, source: Tensor, reduce: str, *,
     d = as_dim(dim, input.ndim)
     if not input.ndim:
         return apply(ONLY, (index_reduce(flat(input), 0, flat(index), flat(source), reduce, include_self=include_self),))
-    need_index("index_reduce", index, _wrong_index("index_reduce", index))
-    _same_kind("index_reduce", input, source)
-    _check_slices("index_reduce", input, d, flat(index), source)
-    index = _vector_index("index_reduce", input, d, index, wording=_out_of_self)
+    need_index("index_reduce_", index, _wrong_index("index_reduce_", index))
+    _same_kind("index_reduce_", input, source)
+    _check_slices("index_reduce_", input, d, flat(index), source)
+    index = _vector_index("index_reduce_", input, d, index, wording=_out_of_self)
     spread = index.reshape([-1 if k == d else 1 for k in range(input.ndim)]).expand(source.shape)
     return named(apply(INDEX_REDUCE, (input, spread, source), (d, reduce, bool(include_self))), "IndexReduceBackward0")
 

@@ -9,6 +9,7 @@ from .._arguments import refuse_long
 from .._core import dtype as dt
 from .._core import program
 from .._core.aval import aval
+from .._core.errors import class_name
 from .._core.history import warn
 from .._core.layout import Layout, combined, contiguous_strides, overlapping
 from .._core.registry import Op
@@ -260,7 +261,7 @@ def setitem(self: Tensor, index, value) -> None:
                 return
             value = _number_like(t, value)
         else:
-            return _taken_over(TypeError(f"can't assign a {type(value).__name__} to a {self.type()}"), Tensor.__setitem__, self, index, value)
+            return _taken_over(TypeError(f"can't assign a {class_name(value)} to a {self.type()}"), Tensor.__setitem__, self, index, value)
     if not advanced:
         if value is self and overlapping(t._layout) and t._value.aval.shape == self._value.aval.shape:
             t._check_write(repeats=True)

@@ -195,6 +195,9 @@ def equal(input, other: Tensor) -> bool:
     """Whether shapes and all elements are equal."""
     if not isinstance(other, Tensor):
         raise TypeError(f"equal(): argument 'other' (position 2) must be Tensor, not {class_name(other)}")
+    for t in (input, other):
+        if t._sparse:
+            t.refuse("equal")
     if input.shape != other.shape:
         return False
     if not input.numel():

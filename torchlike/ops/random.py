@@ -18,6 +18,7 @@ from .._core.layout import is_contiguous, like, overlapping
 from .._core.registry import Op
 from .._core.room import SPARE, need_room
 from .._core.shown import Shown
+from .._kinds import combination
 from .._public import MISSING, public
 from .._tensor import Tensor, apply, as_tensor_value
 from .._writing import fill_out
@@ -37,6 +38,8 @@ class Generator(rng.Generator, metaclass=Shown):
         self._device = dev.device(device)
         if self._device.type in ("meta", "opengl", "opencl", "vulkan", "mkldnn"):
             raise RuntimeError(f"{self._device.type.upper()} device type not an accelerator.")
+        if self._device.type != "cpu" and not dev.device_count(self._device.type):
+            raise RuntimeError(f"Cannot get {self._device.type.upper()} generator without ATen_{self._device.type} library: there is no such device here.")
         super().__init__(str(device))
 
     @property
@@ -82,7 +85,7 @@ def _generator(g) -> rng.Generator:
     if g is None:
         return default_generator
     if not isinstance(g, rng.Generator):
-        raise TypeError(f"generator must be torch.Generator, not {type(g).__name__}")
+        raise TypeError(f"argument 'generator' must be torch.Generator, not {class_name(g)}")
     return g
 
 
@@ -155,6 +158,7 @@ randn = _random_factory("randn", "normal_kernel_cpu", rng.randn, lambda t, gener
 def randint(low=None, high=None, size=None, *, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False) -> Tensor:
     """Integers from [low, high), of the given size: randint(high, size) or randint(low, high, size)."""
     strided_only(layout, "random_.from")
+    given = [x for x in (low, high, size) if x is not None]
     if isinstance(high, (tuple, list)):
         low, high, size = 0, low, high
     elif high is None:
@@ -162,7 +166,9 @@ def randint(low=None, high=None, size=None, *, generator=None, out=None, dtype=N
     elif low is None:
         low = 0
     if not isinstance(size, (tuple, list)):
-        raise TypeError(f"randint() received an invalid combination of arguments - size must be a tuple of ints, not {class_name(size)}")
+        if len(given) == 2:
+            raise TypeError(f"randint(): argument 'size' (position 2) must be tuple of ints, not {class_name(given[1])}")
+        raise combination("randint", given, {})
     low, high, shape = as_int(low, "low"), as_int(high, "high"), as_size(size)
     _empty_check(shape)
     dtype = dtype_into(out, dtype)

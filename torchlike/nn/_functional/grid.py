@@ -117,7 +117,7 @@ def _reflected(xp, at, n: int, align: bool):
 def _bounded(xp, at, n: int, padding: str, align: bool):
     if padding == "reflection":
         at = _reflected(xp, at, n, align)
-    return at if padding == "zeros" else xp.where(at > 0, xp.minimum(at, n - 1), xp.zeros_like(at))  # NaN goes to 0, as in torch
+    return at if padding == "zeros" else xp.where(at > 0, xp.where(at < n - 1, at, n - 1), 0)  # at a border no gradient, and NaN goes to 0, as in torch
 
 
 def _taps(xp, at, n, mode, padding, align):

@@ -154,6 +154,7 @@ _BORDERS = {(mode, n): Op(f"{mode}_pad{n}d", _borders, shape=_bordered_shape, vj
                           torch_name=f"{'Reflection' if mode == 'reflect' else 'Replication'}Pad{n}DBackward0" if mode != "circular"
                           else "torch::autograd::CopySlices")
             for mode in ("reflect", "replicate", "circular") for n in (1, 2, 3)}
+_MODES = ("constant", "reflect", "replicate", "circular")
 
 
 def pad(input: Tensor, pad, mode: str = "constant", value: float | None = None) -> Tensor:
@@ -165,15 +166,15 @@ def pad(input: Tensor, pad, mode: str = "constant", value: float | None = None) 
     if value is not None:
         value = scalar(value, "pad", "value", 4)
     pad = as_size(pad)
+    if mode not in _MODES:
+        raise NotImplementedError(f"Unrecognised padding mode {mode}")
     _check_length(input, pad)
     if mode == "constant":
         return constant_pad_nd(input, pad, 0 if value is None else value)
     if value is not None and value != 0:
         raise RuntimeError(f'Padding mode "{mode}" doesn\'t take in value argument')
     n = len(pad) // 2
-    if mode not in ("reflect", "replicate", "circular") or not (len(pad) in (2, 4, 6) and input.ndim in (n + 1, n + 2)):
-        if mode not in ("reflect", "replicate", "circular") and len(pad) in (2, 4, 6) and input.ndim in (n + 1, n + 2):
-            raise NotImplementedError(f"Unrecognised padding mode {mode}")
+    if not (len(pad) in (2, 4, 6) and input.ndim in (n + 1, n + 2)):
         raise NotImplementedError(
             f"Padding size {len(pad)} is not supported for {input.ndim}D input tensor.\nSupported combinations for non-constant padding:\n"
             "  - 2D or 3D input: padding size = 2 (pads last dimension)\n  - 3D or 4D input: padding size = 4 (pads last 2 dimensions)\n"
