@@ -1,8 +1,6 @@
 """Lines of people who try the library for the first time, mistakes among them, in both libraries: the same text, the same errors."""
-import subprocess
-import sys
-
 import pytest
+from forked import started
 from test_expressions import lines, outcome
 
 MISTAKES = """
@@ -122,5 +120,5 @@ if __name__ == "__main__":
 
 def test_a_process_that_ends_says_nothing_of_what_it_shared(tmp_path):
     (tmp_path / "sharing.py").write_text(SHARING)
-    ended = subprocess.run([sys.executable, "-m", "torchlike.run", "sharing.py"], cwd=tmp_path, capture_output=True, text=True, check=True)
+    ended = started("-m", "torchlike.run", tmp_path / "sharing.py")
     assert (ended.stdout, ended.stderr) == ("tensor([1., 1., 1.])\n" * 2, "")
