@@ -17,6 +17,8 @@ import torchlike as torch
 from torchlike._core import disk_cache, executor, history, mappings, program
 from torchlike._core.numbers import PATIENCE, Numbers
 from torchlike._core.registry import OPS
+from torchlike._core.silence import silently
+from torchlike.ops import norms
 
 recorded = pytest.mark.usefixtures("recorded")
 
@@ -511,6 +513,22 @@ def test_large_intermediates_are_dropped():
             tracemalloc.stop()
             assert peak < 5 * 4 << 22, peak
             del x
+
+
+def test_norm_derivative_in_numpy_makes_one_array():
+    """Weights under weight_norm are large; a row of zeros still has zeros for its derivative."""
+    x = np.arange(1, (1 << 20) + 1, dtype=np.float32).reshape(256, -1)
+    g = np.full((256, 1), 2, np.float32)
+    for zero in (False, True):
+        x[0] *= not zero
+        out = np.sqrt((x * x).sum(1, keepdims=True))
+        tracemalloc.start()
+        made = silently(norms.norm_vjp, np, g, x, out, 2, (1,), True)
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert zero or peak < 1.5 * x.nbytes, peak
+        np.testing.assert_array_equal(made[1:], (x / np.maximum(out, 1e-30))[1:] * 2)
+        assert zero == (not made[0].any())
 
 
 def test_host_arrays_are_handed_over_whole():

@@ -48,10 +48,14 @@ def _unit(xp, x):
 
 
 def norm_vjp(xp, g, x, out, p, dims, keepdim):
-    g, x, out = (z.astype(accumulator(z.dtype)) for z in (g, x, out))
+    g, x, out = (z.astype(accumulator(z.dtype), copy=False) if xp is np else z.astype(accumulator(z.dtype)) for z in (g, x, out))
     g, out = restore(xp, g, x.shape, dims, keepdim), restore(xp, out, x.shape, dims, keepdim)
     zero = xp.zeros((), out.dtype)
     if p == 2:  # not made safe for differentiation: the second derivative at the origin is NaN, as in torch
+        if xp is np and x.ndim and out.all():  # in few passes over what may be a large weight (weight_norm)
+            unit = x / out
+            unit *= g
+            return unit
         return g * xp.where(out == 0, xp.zeros((), x.dtype), x / out)
     safe = xp.where(out == 0, xp.ones((), out.dtype), out)
     if p == 1:
