@@ -68,9 +68,26 @@ i = torch.tensor([[0, 1]]); torch.zeros(3).index_reduce(0, i, torch.ones(2), "me
 torch.ones(3).scatter_reduce(0, torch.tensor([0]), torch.tensor([5.0]), "max"), torch.ones(3).scatter_reduce(0, torch.tensor([0]), torch.tensor([-5.0]), "min")
 torch.ones(2, 2).scatter_reduce(0, torch.tensor([[0, 1]]), torch.tensor([[5.0, -1]]), "max", include_self=False)
 """
+SHAPES = """
+torch.ones(2).copy_(torch.ones(3))
+torch.ones(2).copy_(torch.ones(2, 2))
+torch.ones(2, 3).copy_(torch.ones(2, 2).int())
+torch.ones(1).copy_(torch.ones(3))
+torch.ones(()).copy_(torch.ones(3))
+torch.ones(3, 2, requires_grad=True).clone().copy_(torch.ones(3, 3))
+nn.Linear(2, 3).weight.data.copy_(torch.ones(3, 3))
+x = torch.ones(2); x[...] = torch.ones(3)
+x = torch.ones(2, 2); x[:] = torch.ones(3)
+x = torch.ones(1); x[:] = torch.ones(3)
+x = torch.arange(6.0).view(2, 3); x[0] = x[1]; x[:] = x.flip(0); x[:, 1] = torch.tensor([5]); x
+torch.einsum("é", torch.ones(2))
+torch.einsum("i->é", torch.ones(2))
+torch.einsum("i,é", torch.ones(2), torch.ones(2))
+torch.einsum("ij,j1", torch.ones(2, 2), torch.ones(2, 2))
+"""
 
 
-@pytest.mark.parametrize("program", lines(MISTAKES + COPIES))
+@pytest.mark.parametrize("program", lines(MISTAKES + COPIES + SHAPES))
 def test_both_print_it(subject, oracle, program):
     assert outcome(subject, program) == outcome(oracle, program)
 

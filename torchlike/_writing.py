@@ -18,13 +18,14 @@ from ._tensor import Tensor, _plain_copy, apply
 def refuse_cast(self: Tensor, args: tuple) -> None:
     """torch's error when the common type of an in-place operation's operands does not fit into self."""
     avals = [a._value.aval if isinstance(a, Tensor) else NUMBERS.get(type(a)) for a in (self, *args)]
-    _same_shape(self, broadcast_shapes(*(a.shape for a in avals if a is not None)))
+    same_shape(self, broadcast_shapes(*(a.shape for a in avals if a is not None)))
     common = result_dtype(*avals)
     if not dt.can_cast(common, self.dtype):
         raise RuntimeError(f"result type {common.short} can't be cast to the desired output type {self.dtype.short}") from None
 
 
-def _same_shape(written: Tensor, shape: tuple) -> None:
+def same_shape(written: Tensor, shape: tuple) -> None:
+    """torch's error where what is to be written has another shape, the operands' broadcast."""
     if written._value.aval.shape != shape:
         raise RuntimeError(f"output with shape {list(written.shape)} doesn't match the broadcast shape {list(shape)}")
 
@@ -34,7 +35,7 @@ def write_into(self: Tensor, result: Tensor, stays: bool = False, repeats: bool 
     logical functions, leaves self where it `stays` in the graph. `repeats` lets several elements of self share their memory."""
     mine, new = self._value.aval, result._value.aval
     if mine.shape != new.shape:
-        _same_shape(self, broadcast_shapes(mine.shape, new.shape))
+        same_shape(self, broadcast_shapes(mine.shape, new.shape))
         result = result.expand(mine.shape)
     if mine.dtype is not new.dtype:
         if not dt.can_cast(new.dtype, mine.dtype):

@@ -17,7 +17,7 @@ from .._exchange import copied
 from .._kinds import combination
 from .._public import FUNCTIONS, MISSING, called, named, public
 from .._tensor import Tensor, _plain_copy, apply
-from .._writing import check_partly_same
+from .._writing import check_partly_same, same_shape
 from .choosing import choose
 from .complex_parts import joined
 from .creation import _check_dtype, constant, filled, number_dtype, scalar_tensor
@@ -197,11 +197,8 @@ def copy_(self, src: Tensor | float, non_blocking: bool = False) -> Tensor:
         src = to_device(src, self.device)
     src = to_dtype(src, self.dtype)
     if src._value.aval.shape != self._value.aval.shape:
-        try:
-            src = src.expand(self._value.aval.shape)
-        except RuntimeError as e:
-            a, b = self._value.aval.shape, src._value.aval.shape
-            raise RuntimeError(f"output with shape {list(a)} doesn't match the broadcast shape {list(b)}" if len(b) > len(a) else str(e)) from None
+        same_shape(self, broadcast_shapes(self._value.aval.shape, src._value.aval.shape))
+        src = src.expand(self._value.aval.shape)
     return overwrite(self, _plain_copy(src))
 
 

@@ -43,9 +43,10 @@ def _parse_einsum(equation: str, shapes: tuple) -> str:
         if "." in plain:
             raise RuntimeError(f"einsum(): found '.' for operand {i} " + ("for which an ellipsis was already found" if "..." in term else
                                                                          "that is not part of any ellipsis"))
-        if not all(c.isalpha() for c in plain):
-            bad = next(c for c in plain if not c.isalpha())
-            raise RuntimeError(f"einsum(): invalid subscript given at index {term.index(bad)} in the equation string, subscripts must be in [a-zA-Z]")
+        bad = next((c for c in plain if not (c.isascii() and c.isalpha())), None)
+        if bad is not None:
+            place = sum(len(before) + 1 for before in terms[:i]) + term.index(bad)
+            raise RuntimeError(f"einsum(): invalid subscript given at index {place} in the equation string, subscripts must be in [a-zA-Z]")
         extra = len(shape) - len(plain)
         if extra < 0 or (extra and "..." not in term):
             raise RuntimeError(f"einsum(): the number of subscripts in the equation ({len(plain)}) {'is more than' if '...' in term else 'does not match'} "
@@ -75,7 +76,7 @@ def _parse_einsum(equation: str, shapes: tuple) -> str:
                                                                     "that is not part of any ellipsis (...)"))
         result = right.replace("...", "".join(stars))
         for i, c in enumerate(result):
-            if not c.isalpha():
+            if not (c.isascii() and c.isalpha()):
                 raise RuntimeError(f"einsum(): invalid subscript given at index {len(left) + 2 + right.index(c)} in the equation string, subscripts must be "
                                    "in [a-zA-Z]")
             if c in result[:i]:

@@ -274,7 +274,8 @@ def setitem(self: Tensor, index, value) -> None:
         shape = t._value.aval.shape
         if value._value.aval.ndim > len(shape):
             value = _without_leading_ones(value, shape)
-        t.copy_(value if value._storage is None or value._storage is not t._storage else value.expand(shape))
+        apart = value._storage is None or value._storage is not t._storage
+        t.copy_(value if apart and value._value.aval.shape == shape else value.expand(shape))  # whose error an assignment has
         return
     t._check_write(True)
     if all(map(_is_position, advanced.values())):
