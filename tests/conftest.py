@@ -30,13 +30,6 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as background jobs of a
 SUBJECT = os.environ.get("TORCHLIKE_TEST_SUBJECT", "torchlike")
 
 
-def pytest_terminal_summary(terminalreporter, exitstatus) -> None:
-    import torch
-    if exitstatus and torch.version.cuda:
-        terminalreporter.write_line(f"real torch here is {torch.__version__}; tests of what it says without a GPU compare with its build for the CPU: "
-                                    "pip install torch==2.13.0 --index-url https://download.pytorch.org/whl/cpu")
-
-
 def load_oracle() -> Any:
     import torch
     torch.set_num_threads(1)
@@ -89,8 +82,12 @@ def pytest_unconfigure() -> None:
         _cache.cleanup()
 
 
-def pytest_terminal_summary(terminalreporter: Any) -> None:
+def pytest_terminal_summary(terminalreporter: Any, exitstatus: int) -> None:
     """Messages that differ from torch's are counted, not failed."""
+    import torch
+    if exitstatus and torch.version.cuda:
+        terminalreporter.write_line(f"real torch here is {torch.__version__}; tests of what it says without a GPU compare with its build for the CPU: "
+                                    "pip install torch==2.13.0 --index-url https://download.pytorch.org/whl/cpu")
     words = [value for report in terminalreporter.getreports("passed") + terminalreporter.getreports("failed")
              for key, value in report.user_properties if key == "message"]
     if words:

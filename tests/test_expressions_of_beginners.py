@@ -85,9 +85,22 @@ torch.einsum("i->é", torch.ones(2))
 torch.einsum("i,é", torch.ones(2), torch.ones(2))
 torch.einsum("ij,j1", torch.ones(2, 2), torch.ones(2, 2))
 """
+DEVICES = """
+torch.ones((), device="meta").item()
+float(torch.ones((), device="meta"))
+bool(torch.ones((), device="meta") > 0)
+[1][torch.ones((), device="meta", dtype=torch.int64)]
+torch.ones(1, device="meta").tolist()
+torch.ones(2, device="meta").item()
+torch.device()
+torch.device("cpu", "a")
+torch.device("cpu", 1.5)
+torch.device("cuda", True)
+torch.device("cuda", torch.tensor(1))
+"""
 
 
-@pytest.mark.parametrize("program", lines(MISTAKES + COPIES + SHAPES))
+@pytest.mark.parametrize("program", lines(MISTAKES + COPIES + SHAPES + DEVICES))
 def test_both_print_it(subject, oracle, program):
     assert outcome(subject, program) == outcome(oracle, program)
 

@@ -21,7 +21,13 @@ class device(metaclass=Shown):
     __slots__ = ("type", "index", "_entered", "_hash")
     __module__ = "torch"
 
-    def __init__(self, type, index: int | None = None):
+    def __init__(self, type=None, index: int | None = None):
+        if index is not None:
+            if index.__class__ is bool or not hasattr(index, "__index__"):
+                raise TypeError(f"device(): argument 'index' (position 2) must be int, not {index.__class__.__name__}")
+            index = index.__index__()
+        if type is None:
+            raise TypeError("device() received an invalid combination of arguments - got (), but expected one of:")
         if isinstance(type, device):
             type, index = type.type, type.index if index is None else index
         elif isinstance(type, int) and not isinstance(type, bool):

@@ -14,13 +14,23 @@ from .element_writes import read_element
 from .from_data import from_numpy
 
 
+def _number_array(self) -> np.ndarray:
+    """The array of what becomes one of Python's numbers."""
+    try:
+        return self._host_array()
+    except NotImplementedError:
+        if not self.is_meta:
+            raise
+    raise RuntimeError("Tensor.item() cannot be called on meta tensors")
+
+
 @public(function=False)
 def item(self):
     """The value of a one-element tensor as a Python number."""
     a = self._value.aval
     if a.numel != 1:
         raise RuntimeError(f"a Tensor with {a.numel} elements cannot be converted to Scalar")
-    array = self._host_array()
+    array = _number_array(self)
     return array.item() if a.dtype.itemsize > 2 or a.dtype.category != dt.FLOAT else float(array.reshape(()))
 
 
@@ -70,7 +80,7 @@ def _truth(self) -> bool:
     if n != 1:
         raise RuntimeError("Boolean value of Tensor with no values is ambiguous" if n == 0 else
                            "Boolean value of Tensor with more than one value is ambiguous")
-    return bool(self._host_array().reshape(()))
+    return bool(_number_array(self).reshape(()))
 
 
 def _as_number(kind):
