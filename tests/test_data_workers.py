@@ -21,7 +21,7 @@ import torch as real
 from test_data import Numbers, outcome, plain, stream
 
 import torchlike as ours
-from torchlike._core import program
+from torchlike._core import program, rng_blocks
 
 ROOT = Path(__file__).parent.parent
 
@@ -335,6 +335,18 @@ def test_worker_runs_what_the_parent_compiled():
         wanted = [work(k) for k in (0, 0, 0)]
     loader = ours.utils.data.DataLoader(Numbers(3, lambda _: work(0)), None, num_workers=1, timeout=20)
     np.testing.assert_allclose([float(x) for x in loader], wanted, rtol=1e-6)
+
+
+def test_worker_draws_normals_that_xla_makes_for_the_parent():
+    """A dataset that adds noise to its images, after a large model's initial values."""
+    def noise(k):
+        return ours.randn(300_000, generator=ours.Generator().manual_seed(k)).numpy()
+
+    rng_blocks.drawn(1 << 24)
+    assert rng_blocks._LARGE_KERNEL.call is not None
+    loader = ours.utils.data.DataLoader(Numbers(2, noise), None, num_workers=1, timeout=30)
+    for k, made in enumerate(loader):
+        assert np.array_equal(made, noise(k))
 
 
 def threads_of_xla(_):

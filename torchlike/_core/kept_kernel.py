@@ -11,7 +11,7 @@ COMPILING, LOADING = 0.25, 0.01  # seconds lost in NumPy after which it is compi
 
 
 class KeptKernel:
-    """`function` of arrays like `structs`; `call` is None until it is there.
+    """`function` of arrays like `structs`; `call` is None until it is there, and in forked processes, where XLA cannot run.
 
     Its results have to be those of the NumPy form to the bit, as the time at which it takes over is no part of a program's meaning.
     `exact` tells whether they are, of what was compiled, where that depends on the compiler; else NumPy goes on.
@@ -21,8 +21,12 @@ class KeptKernel:
                  exact: Callable[[Callable], bool] | None = None):
         self.name, self.function, self.structs, self.options, self.compiling, self.exact = name, function, structs, options, compiling, exact
         self._form = f"{structs}{options}"
-        self.call: Callable | None = None
+        self._call: Callable | None = None
         self.seconds, self.looked, self.refused = 0.0, False, False
+
+    @property
+    def call(self) -> Callable | None:
+        return None if host.options.numpy_only else self._call
 
     def spent(self, seconds: float) -> None:
         """NumPy will need so long now."""
@@ -32,13 +36,13 @@ class KeptKernel:
         if not self.looked:
             self.looked = True
             self._take(disk_cache.kept(self.name, self._form))
-        if self.call is None and self.seconds >= self.compiling:
+        if self._call is None and self.seconds >= self.compiling:
             with jax.enable_x64(True), jax.default_device(jax.devices("cpu")[0]):
                 compiled = jax.jit(self.function).lower(*self.structs).compile(compiler_options=self.options)
             self._take(compiled)
-            self.refused = self.exact is not None and not self.exact(self.call)
+            self.refused = self.exact is not None and not self.exact(self._call)
             if self.refused:
-                self.call = None
+                self._call = None
             elif disk_cache.enabled():
                 disk_cache.keep(self.name, self._form, compiled)
 
@@ -49,4 +53,4 @@ class KeptKernel:
         def call(*arrays):
             with jax.enable_x64(True):
                 return compiled(*arrays)
-        self.call = call
+        self._call = call
