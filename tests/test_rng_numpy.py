@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 import torch
 
-from torchlike._core import rng, rng_blocks, rng_discrete, rng_gamma, rng_normal
+from torchlike._core import rng, rng_blocks, rng_discrete, rng_gamma, rng_normal, rng_twister
 
 BF16 = np.dtype(ml_dtypes.bfloat16)
 PAIRS = {
@@ -604,6 +604,26 @@ print([(k.call is not None, k.refused) for k in (rng_blocks._KERNEL, rng_blocks.
                           capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
     assert done.stdout == f"{[(isa == 'AVX2', isa != 'AVX2')] * 2}\n"
+
+
+def test_words_are_the_same_from_xla():
+    """Once many were drawn XLA makes them, whole pieces at a time; nobody can tell, whatever else is drawn, saved or seeded in between."""
+    rng_twister.pieces(1 << 26)
+    assert rng_twister.pieces(rng_twister.PIECE) is not None
+    twins = Twins(8)
+    for k, n in enumerate((3 * rng_twister.PIECE + 7, 10, rng_twister.PIECE // 2, 700, rng_twister.PIECE, 5, 1, rng_twister.PIECE - 1, 2 * rng_twister.PIECE)):
+        assert np.array_equal(twins.ours.words(n) & 0x7FFFFFFF, torch.empty(n, dtype=torch.int32).random_(generator=twins.theirs).numpy()), (k, n)
+        state = twins.ours.get_state_bytes()
+        assert state == to_numpy(twins.theirs.get_state()).tobytes(), (k, n)
+        if k == 3:
+            twins.ours.set_state_bytes(state)
+        if k == 5:
+            twins.ours.manual_seed(9)
+            twins.theirs.manual_seed(9)
+    looked_at = Twins(9)
+    looked_at.ours.peek(rng_twister.PIECE)
+    assert looked_at.ours.get_state_bytes() == to_numpy(looked_at.theirs.get_state()).tobytes()
+    assert np.array_equal(looked_at.ours.words(3) & 0x7FFFFFFF, torch.empty(3, dtype=torch.int32).random_(generator=looked_at.theirs).numpy())
 
 
 def test_what_tells_whether_a_kernel_is_exact(taken_over):

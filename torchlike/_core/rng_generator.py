@@ -13,9 +13,11 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.random.bit_generator import ISeedSequence
 
+from .rng_twister import PIECE, pieces, tempered, untempered
+from .rng_twister import N as _N
+
 DEFAULT_SEED = 67280421310721
 STATE_BYTES = 5056
-_N = 624
 # initial seed, words left + 1, seeded, next index | 624 words as uint64 | normal x, y, rho, valid | float normal, valid
 _HEADER = struct.Struct("<QiiQ")
 _NORMALS = struct.Struct("<dddi4xfB3x")
@@ -23,24 +25,6 @@ _WORDS_END = _HEADER.size + 8 * _N
 _AHEAD = 4 * _N  # words made at a time for small draws, at first
 _LARGE = 1 << 17  # words after which the memory of a draw is given back
 _HIGH = np.uint32(2**21 - 1)
-
-
-def _tempered(key: np.ndarray) -> np.ndarray:
-    """The words that a state of the engine stands for."""
-    y = key ^ (key >> 11)
-    y ^= (y << 7) & np.uint32(0x9D2C5680)
-    y ^= (y << 15) & np.uint32(0xEFC60000)
-    return y ^ (y >> 18)
-
-
-def _untempered(words: np.ndarray) -> np.ndarray:
-    """The state that stands behind 624 words, the inverse of `_tempered`."""
-    y = words ^ (words >> 18)
-    y ^= (y << 15) & np.uint32(0xEFC60000)
-    key = y
-    for _ in range(4):  # each turn brings seven more bits
-        key = y ^ ((key << 7) & np.uint32(0x9D2C5680))
-    return key ^ (key >> 11) ^ (key >> 22)
 
 
 def _checked_seed(seed: int) -> int:
@@ -76,6 +60,7 @@ class Generator:
         self.lock = threading.RLock()
         self._bits = np.random.MT19937(_Unseeded())
         self._bulk = np.random.RandomState(self._bits)
+        self._state: np.ndarray | None = None  # the engine's, where XLA has gone on from NumPy's
         self.next_normal: float | None = None
         self._next_float_normal: tuple[float, int] = (0.0, 0)
         self.polar = (None, 0, None, 0)  # what `rng_blocks` knows of the words ahead
@@ -88,6 +73,7 @@ class Generator:
         with self.lock:
             self._seed = seed
             self._bulk.seed(seed & 0xFFFFFFFF)
+            self._state = None
             self._ahead, self._at, self._end = _NOTHING, 0, 0
             self._untouched = True
             self.next_normal = None
@@ -130,12 +116,22 @@ class Generator:
         kept = self._ahead[max(self._at - 1, 0) // _N * _N :]
         self._at -= self._end - kept.size
         missing = n - (kept.size - self._at)
-        fresh = 0 if missing <= 0 else max(self.reach // _N * _N, -(-missing // _N) * _N)
+        piece = pieces(missing)
+        whole = _N if piece is None else PIECE
+        fresh = 0 if missing <= 0 else max(self.reach // _N * _N, -(-missing // whole) * whole)
         self._end = kept.size + fresh
         self._ahead = np.empty(self._end, np.uint32)
         self._ahead[: kept.size] = kept
-        if fresh:
+        if fresh and piece is None:
+            if self._state is not None:
+                self._bulk.set_state(("MT19937", self._state, _N))
+                self._state = None
             self._ahead[kept.size :] = self._bits.random_raw(fresh)
+        elif fresh:
+            state = self._bulk.get_state()[1] if self._state is None else self._state
+            for start in range(kept.size, self._end, PIECE):
+                self._ahead[start : start + PIECE], state = piece(state)
+            self._state = np.asarray(state)
         self._ahead.setflags(write=False)
 
     def words64(self, n: int) -> np.ndarray:
@@ -160,10 +156,11 @@ class Generator:
         with self.lock:
             if self._at:
                 start = (self._at - 1) // _N * _N
-                key, pos = _untempered(self._ahead[start : start + _N]), self._at - start
+                key, pos = untempered(self._ahead[start : start + _N]), self._at - start
             else:
                 if self._end:  # looked at, nothing taken
                     self._bulk.seed(self._seed & 0xFFFFFFFF)
+                    self._state = None
                     self._ahead, self._end = _NOTHING, 0
                 key, pos = self._bulk.get_state()[1:3]
             index = 0 if self._untouched else pos
@@ -187,7 +184,8 @@ class Generator:
         _, kept, _, valid, float_kept, float_valid = _NORMALS.unpack_from(state, _WORDS_END)
         with self.lock:
             self._bulk.set_state(("MT19937", key, _N))
-            self._ahead, self._at, self._end = _tempered(key), _N + 1 - left, _N
+            self._state = None
+            self._ahead, self._at, self._end = tempered(key), _N + 1 - left, _N
             self._seed = seed
             self._untouched = index == 0
             self.next_normal = kept if valid else None
