@@ -4,7 +4,6 @@ Moshier's Cephes library, evaluated with fused multiply-adds. In NumPy, and from
 NumPy holds float32 values in doubles where a fused multiply-add is due: a double holds the product exactly.
 """
 
-import functools
 import math
 from collections.abc import Callable
 
@@ -16,7 +15,8 @@ from .kept_kernel import KeptKernel
 from .rng_generator import Generator
 
 BLOCK = 16
-PIECE, LARGE = 1 << 13, 1 << 16  # radii, and angles, that XLA makes at once; in a large draw, where starting it costs less so
+PIECE = 1 << 13  # radii, and angles, that XLA makes at once
+LARGE = 1 << 17  # words of a large draw that it makes normals of at once
 _LEAST = PIECE // 4  # from which on a piece that is partly filled is quicker than NumPy
 _TABLES = PIECE // 2  # words of a draw that tables may serve
 _FEW = 512  # the same where NumPy makes the tables
@@ -39,6 +39,8 @@ _PI_4 = [float(_f4(c)) for c in (-0.78515625, -2.4187564849853515625e-4, -3.7748
 
 def blocks32(words: np.ndarray, mean: float, std: float) -> np.ndarray:
     """Normals from whole blocks of 16 words: elements j and j + 8 share a radius and an angle."""
+    if words.size == LARGE and _LARGE_KERNEL.call is not None:
+        return _scaled(np.array(_LARGE_KERNEL.call(words)), mean, std)
     halves = words.view(_EIGHT).reshape(-1, 2)
     radial, angular = (halves[:, k].copy().view(np.uint32) for k in (0, 1))
     return _joined(*(part.reshape(-1, 8) for part in _polar(radial, angular)), mean, std)
@@ -81,13 +83,17 @@ def _joined(radius: np.ndarray, cosine: np.ndarray, sine: np.ndarray, mean: floa
     out = np.empty((len(radius), 2, 8), np.float32)
     np.multiply(cosine, radius, out=out[:, 0])
     np.multiply(sine, radius, out=out[:, 1])
+    return _scaled(out.ravel(), mean, std)
+
+
+def _scaled(out: np.ndarray, mean: float, std: float) -> np.ndarray:
     if mean == 0:
         if std != 1:
             out *= _f4(std)
         out += _f4(0)  # -0 becomes 0
     else:
         out[...] = out * np.float64(_f4(std)) + np.float64(_f4(mean))
-    return out.ravel()
+    return out
 
 
 _LOW24 = np.uint32(2**24 - 1)
@@ -103,13 +109,11 @@ def _polar(radial: np.ndarray, angular: np.ndarray) -> tuple[np.ndarray, np.ndar
         return _polar_numpy(radial, angular)
     out = np.empty((3, n), np.float32)
     while start < n:
-        large = n - start >= LARGE and _LARGE_KERNEL.call is not None
-        call, whole = (_LARGE_KERNEL.call, LARGE) if large else (_KERNEL.call, PIECE)
-        pieces = [part[start : start + whole] for part in (radial, angular)]
+        pieces = [part[start : start + PIECE] for part in (radial, angular)]
         size = pieces[0].size
-        if size < whole:
-            pieces = [np.concatenate((part, np.zeros(whole - size, np.uint32))) for part in pieces]
-        for row, part in zip(out, call(*pieces), strict=True):
+        if size < PIECE:
+            pieces = [np.concatenate((part, np.zeros(PIECE - size, np.uint32))) for part in pieces]
+        for row, part in zip(out, _KERNEL.call(*pieces), strict=True):
             row[start : start + size] = np.asarray(part)[:size]
         start += size
     return tuple(out)
@@ -234,20 +238,41 @@ def _polar_xla(radial, angular) -> tuple:
     return jnp.sqrt(_log((2**24 - depth).astype(np.float32) * _f4(2.0**-24)) * _f4(-2)), cosine, sine
 
 
-def _is_exact(call: Callable, n: int) -> bool:
-    """Whether what XLA made for n words gives NumPy's bits, and so torch's."""
+def _blocks_xla(words):
+    """`blocks32` of mean 0 and standard deviation 1 for XLA, -0 as it comes."""
+    halves = words.reshape(-1, 2, 8)
+    radius, cosine, sine = _polar_xla(halves[:, 0], halves[:, 1])
+    return jnp.stack((cosine * radius, sine * radius), 1).reshape(-1)
+
+
+def _words(n: int) -> np.ndarray:
+    """Two rows of words to try a kernel with."""
     words = np.random.RandomState(0).randint(0, 1 << 32, (2, n), np.uint32)
     words[:, :3] = 0, 1, _LOW24
+    return words
+
+
+def _is_exact(call: Callable) -> bool:
+    """Whether what XLA made gives NumPy's bits, and so torch's."""
+    words = _words(PIECE)
     return all(np.array_equal(np.asarray(a).view(np.int32), b.view(np.int32)) for a, b in zip(call(*words), _polar_numpy(*words), strict=True))
 
 
-_KERNEL, _LARGE_KERNEL = (KeptKernel("normals", _polar_xla, [jax.ShapeDtypeStruct((size,), np.uint32)] * 2, {"xla_allow_excess_precision": False},
-                                     exact=functools.partial(_is_exact, n=size)) for size in (PIECE, LARGE))
+def _blocks_are_exact(call: Callable) -> bool:
+    """The same of what makes whole blocks."""
+    words = _words(LARGE // 2)
+    wanted = _joined(*(part.reshape(-1, 8) for part in _polar_numpy(*words)), 0.0, 1.0)
+    return np.array_equal(_scaled(np.array(call(np.stack([half.reshape(-1, 8) for half in words], 1).reshape(-1))), 0.0, 1.0).view(np.int32), wanted.view(np.int32))
+
+
+_OPTIONS = {"xla_allow_excess_precision": False}
+_KERNEL = KeptKernel("normals", _polar_xla, [jax.ShapeDtypeStruct((PIECE,), np.uint32)] * 2, _OPTIONS, exact=_is_exact)
+_LARGE_KERNEL = KeptKernel("normal blocks", _blocks_xla, [jax.ShapeDtypeStruct((LARGE,), np.uint32)], _OPTIONS, exact=_blocks_are_exact)
 
 
 def drawn(n: int) -> None:
     """Told how many normals are asked for: once they are many, XLA makes them."""
     if _KERNEL.call is None:
         _KERNEL.spent(n * _SECONDS)
-    if _LARGE_KERNEL.call is None and n >= 2 * LARGE:
+    if _LARGE_KERNEL.call is None and n >= LARGE:
         _LARGE_KERNEL.spent(n * _STARTING)

@@ -140,7 +140,7 @@ def fill_normal(gen: Generator, out: np.ndarray, mean: float, std: float, blocks
         out[:whole] = made[:whole]
         out[n - BLOCK :] = made[whole:]
         return
-    chunk = _CHUNK if wide or n < 2 * LARGE else 2 * LARGE
+    chunk = _CHUNK if wide or n < LARGE else LARGE
     with gen.lock:
         while start < whole:
             stop = min(start + chunk, whole)
