@@ -114,25 +114,25 @@ class Generator:
     def _extend(self, n: int) -> None:
         """Have `n` words ahead, and no earlier ones than the block of the last word."""
         kept = self._ahead[max(self._at - 1, 0) // _N * _N :]
-        self._at -= self._end - kept.size
-        missing = n - (kept.size - self._at)
+        at = self._at - (self._end - kept.size)
+        missing = n - (kept.size - at)
         piece = pieces(missing)
         whole = _N if piece is None else PIECE
         fresh = 0 if missing <= 0 else max(self.reach // _N * _N, -(-missing // whole) * whole)
-        self._end = kept.size + fresh
-        self._ahead = np.empty(self._end, np.uint32)
-        self._ahead[: kept.size] = kept
+        ahead, state = np.empty(kept.size + fresh, np.uint32), self._state
+        ahead[: kept.size] = kept
         if fresh and piece is None:
-            if self._state is not None:
-                self._bulk.set_state(("MT19937", self._state, _N))
-                self._state = None
-            self._ahead[kept.size :] = self._bits.random_raw(fresh)
+            if state is not None:
+                self._bulk.set_state(("MT19937", state, _N))
+                state = None
+            ahead[kept.size :] = self._bits.random_raw(fresh)
         elif fresh:
-            state = self._bulk.get_state()[1] if self._state is None else self._state
-            for start in range(kept.size, self._end, PIECE):
-                self._ahead[start : start + PIECE], state = piece(state)
-            self._state = np.asarray(state)
-        self._ahead.setflags(write=False)
+            state = self._bulk.get_state()[1] if state is None else state
+            for start in range(kept.size, ahead.size, PIECE):
+                ahead[start : start + PIECE], state = piece(state)
+            state = np.asarray(state)
+        ahead.setflags(write=False)
+        self._ahead, self._at, self._end, self._state = ahead, at, ahead.size, state  # all of it, or, where Ctrl-C comes before, nothing
 
     def words64(self, n: int) -> np.ndarray:
         """The next `n` 64-bit words (uint64), each from two 32-bit words, the high half first."""
