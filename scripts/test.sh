@@ -3,7 +3,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 python3 -m venv .venv
-# The oracle as built for the CPU: PyPI's is built with CUDA, which is gigabytes more, and without a GPU says other things (some 60 tests ask).
+# The oracle as built for the CPU: PyPI's is built with CUDA, which is gigabytes more, and without a GPU says other things (some 50 tests ask).
 .venv/bin/pip install --quiet --retries 0 --timeout 15 --no-deps --index-url https://download.pytorch.org/whl/cpu torch==2.13.0 ||
     echo "PyTorch's build for the CPU cannot be reached: tests that ask what it says of GPUs will fail under PyPI's build" >&2
 .venv/bin/pip install --quiet -e '.[test]'

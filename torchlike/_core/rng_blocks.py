@@ -104,18 +104,17 @@ _SQRT_HALF_BITS = int(_f4(_SQRT_HALF).view(np.int32))
 
 def _polar(radial: np.ndarray, angular: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Radii from words, and cosines and sines from as many."""
-    n, start = radial.size, 0
+    n = radial.size
     if _KERNEL.call is None or n < _LEAST:
         return _polar_numpy(radial, angular)
     out = np.empty((3, n), np.float32)
-    while start < n:
+    for start in range(0, n, PIECE):
         pieces = [part[start : start + PIECE] for part in (radial, angular)]
         size = pieces[0].size
         if size < PIECE:
             pieces = [np.concatenate((part, np.zeros(PIECE - size, np.uint32))) for part in pieces]
         for row, part in zip(out, _KERNEL.call(*pieces), strict=True):
             row[start : start + size] = np.asarray(part)[:size]
-        start += size
     return tuple(out)
 
 

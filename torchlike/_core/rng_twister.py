@@ -2,6 +2,8 @@
 
 A block follows from the last one in four vectors (the recurrence looks back 624 and 227 words), where NumPy's engine makes word after word.
 """
+from collections.abc import Callable
+
 import jax
 import numpy as np
 from jax import lax
@@ -60,7 +62,7 @@ def _piece(state) -> tuple:
 _KERNEL = KeptKernel("words", _piece, [jax.ShapeDtypeStruct((N,), np.uint32)], {}, compiling=_COMPILING)
 
 
-def pieces(words: int):
+def pieces(words: int) -> Callable | None:
     """What makes a PIECE of words from a state, as `_piece`, where so many words are due and XLA makes them by now; else None."""
     if words < PIECE // 2:
         return None

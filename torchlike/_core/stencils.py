@@ -154,4 +154,4 @@ def _of_pieces(calls: list[Call]) -> set[int]:
 
 def _is_norm(op: Op) -> bool:
     """Whether XLA fuses an operation's passes over its input with what makes that, and the last with what reads the result."""
-    return bool(_forward(op).cheap) and not _fuses(op)
+    return _forward(op).normalizes and bool(_forward(op).cheap)

@@ -132,11 +132,11 @@ def _roots(tensors, grads, create_graph) -> list:
     roots, outside = [], None
     for i, (t, g) in enumerate(zip(tensors, grads)):
         t._current()  # a view whose base was written has another place in the graph now
-        if outside is None and not t.requires_grad:
-            outside = i
+        if not t.requires_grad:
+            outside = i if outside is None else outside
+            if g is None:
+                continue
         a = t._aval
-        if g is None and not t.requires_grad:
-            continue
         if g is None:
             if t._dispatches and backwards:
                 g = backwards[0].seed(t)

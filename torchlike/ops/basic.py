@@ -417,7 +417,7 @@ def where(condition: Tensor, input: Tensor | float = MISSING, other=MISSING) -> 
     if input is MISSING and other is MISSING:
         return condition.nonzero(as_tuple=True)
     if input is MISSING or other is MISSING:
-        raise combination("where", (condition, *(x for x in (input,) if x is not MISSING)), {} if other is MISSING else {"other": other})
+        raise combination("where", (condition,) if input is MISSING else (condition, input), {} if other is MISSING else {"other": other})
     parts = [x if isinstance(x, Tensor) else _plain_number(number(x)) for x in (input, other)]
     if condition.dtype is not dt.bool_:
         if condition.dtype is not dt.uint8:

@@ -48,7 +48,7 @@ def _unit(xp, x):
 
 
 def norm_vjp(xp, g, x, out, p, dims, keepdim):
-    g, x, out = (z.astype(accumulator(z.dtype), copy=False) if xp is np else z.astype(accumulator(z.dtype)) for z in (g, x, out))
+    g, x, out = (z.astype(accumulator(z.dtype), copy=False) for z in (g, x, out))
     g, out = restore(xp, g, x.shape, dims, keepdim), restore(xp, out, x.shape, dims, keepdim)
     zero = xp.zeros((), out.dtype)
     if p == 2:  # not made safe for differentiation: the second derivative at the origin is NaN, as in torch
