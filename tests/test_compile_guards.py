@@ -481,3 +481,50 @@ def test_an_old_iterator_is_outside():
     with Watch((), []) as watch:
         go()
     assert watch.reason.startswith("it goes on with an iterator from outside")
+
+
+def test_what_is_kept_from_a_replayed_step_stays():
+    """A step's parameters and gradients take the place of the last ones where nobody holds these."""
+    def train(compile):
+        torch.manual_seed(0)
+        layer = torch.nn.Linear(2, 2)
+        optimizer, x = torch.optim.SGD(layer.parameters(), lr=0.5), torch.ones(3, 2)
+
+        def step():
+            optimizer.zero_grad()
+            loss = layer(x).square().sum()
+            loss.backward()
+            optimizer.step()
+            return loss
+        step, seen = compile(step), []
+        for k in range(8):
+            if k in (3, 6):
+                kept = layer.weight.grad, layer.bias.detach().clone(), layer.weight.detach(), layer.bias._version
+                version, array = layer.weight._version, layer.bias.detach().numpy()
+            seen.append(step().item())
+            if k in (3, 6):
+                seen += [kept[0].tolist(), kept[1].tolist(), kept[2].tolist(), layer.bias._version - kept[3], layer.weight._version - version,
+                         array.tolist(), layer.weight.grad is kept[0]]
+        return seen
+    for found, expected in zip(train(torch.compile), train(lambda f: f), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
+def test_equal_numbers_of_another_kind_are_another_call():
+    class Scale(torch.nn.Module):
+        by = 2
+
+        def __init__(self):
+            super().__init__()
+            self.added = 1
+
+        def forward(self, x):
+            return x * self.by + self.added
+    module, x = Scale(), torch.arange(3)
+    compiled = torch.compile(module)
+    kinds = []
+    for by, added in [(2, 1)] * 4 + [(2, 1.0)] * 4 + [(2.0, 1)] * 4 + [(2, 1), (2, True), (2, 1.0)]:
+        Scale.by, module.added = by, added
+        kinds.append(compiled(x).dtype)
+    whole, single = torch.int64, torch.float32
+    assert kinds == [whole] * 4 + [single] * 8 + [whole, whole, single]

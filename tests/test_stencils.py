@@ -75,7 +75,7 @@ def test_stencils_compiled_as_in_torch(loop):
 def test_twice_as_many_steps_are_twice_the_work(loop):
     """XLA would compute each step's values again in all that follow."""
     work = []
-    for steps in (6, 12):
+    for steps in (4, 8):
         before = len(executor.infos)
         with tier("compiled"):
             loop(torchlike, steps).numpy()
@@ -88,7 +88,7 @@ def test_twice_as_many_steps_are_twice_the_work(loop):
 def test_steps_written_into_large_tensors(monkeypatch, loop):
     """What is computed from windows of the tensor that it is written into needs no array for each window."""
     memory, flops = [], []
-    for least in (1 << 40, 1):
+    for least in (1 << 40, 1) if loop is heat else (1,):
         monkeypatch.setattr(stencils, "BIG", least)
         for steps in (4, 8):
             before = len(executor.infos)
@@ -101,7 +101,7 @@ def test_steps_written_into_large_tensors(monkeypatch, loop):
             program.forget_programs()
     if loop is heat:
         assert memory[3] < memory[1] / 2
-    assert flops[3] < 2.5 * flops[2]
+    assert flops[-1] < 2.5 * flops[-2]
 
 
 def test_streams_are_arrays_at_every_block():

@@ -116,59 +116,54 @@ class Compiled:
     def __call__(self, *args, **kwargs):
         if program.state.capture is not None or stance.name == "force_eager" or _somebody_follows():
             return self.function(*args, **kwargs)
-        compiling = running.depth
-        running.depth = compiling + 1
-        try:
-            return self._guarded(args, kwargs)
-        finally:
-            running.depth = compiling
-
-    def trace(self, args: tuple, kwargs: dict) -> Replay | str:
-        """Call the function, traced at once: its replay, or the reason why there is none."""
-        leaves: list = []
-        structure = flatten((args, kwargs), leaves) if args or kwargs else _NO_ARGUMENTS
-        running.depth += 1
-        try:
-            try:
-                key = (structure, _guards_of(leaves, self.offsets), self._state(), ())
-            except NotReplayable as e:
-                self.function(*args, **kwargs)
-                return str(e)
-            self._trace(key, structure, leaves)
-        finally:
-            running.depth -= 1
-        return next((made for made in self.entries.values() if isinstance(made, Replay)), self.reason)
-
-    def _guarded(self, args: tuple, kwargs: dict):
         leaves: list = []
         structure = flatten((args, kwargs), leaves) if args or kwargs else _NO_ARGUMENTS
         try:
             key = (structure, _guards_of(leaves, self.offsets), self._state(), tuple([t._grad is None for t in self.watched_grads]) if self.watched_grads else ())
         except NotReplayable as e:
             self._stays_eager(str(e), self.fullgraph)
-            return self.function(*args, **kwargs)
+            return self._called(args, kwargs)
         try:
             entry = self.entries.get(key)
         except TypeError:  # an unhashable key of a dictionary argument
-            return self.function(*args, **kwargs)
+            return self._called(args, kwargs)
         if isinstance(entry, Replay):
-            if entry.meets(leaves):
-                history.fallback(self.name, "an argument shares memory with a tensor from outside")
-                return self.function(*args, **kwargs)
-            return entry(leaves)
-        if entry is None and self.entries and stance.name != "default":
-            if stance.name == "fail_on_recompile":
-                raise RuntimeError("Detected recompile when torch.compile stance is 'fail_on_recompile'. "
-                                   f"function name: '{self.name}'; its guards:\n{key[1:]}")
-            running.depth -= 1
-            return self.function(*args, **kwargs)
-        if entry is None and len(self.entries) >= MOST_ENTRIES:
-            history.fallback(self.name, f"more than {MOST_ENTRIES} different guards")
-            return self.function(*args, **kwargs)
-        if entry == "seen":
+            if not entry.meets(leaves):
+                return entry(leaves)
+            history.fallback(self.name, "an argument shares memory with a tensor from outside")
+        elif entry == "seen":
             return self._trace(key, structure, leaves)
-        self.entries.setdefault(key, "seen")
-        return self.function(*args, **kwargs)
+        elif entry is None:
+            if self.entries and stance.name != "default":
+                if stance.name == "fail_on_recompile":
+                    raise RuntimeError("Detected recompile when torch.compile stance is 'fail_on_recompile'. "
+                                       f"function name: '{self.name}'; its guards:\n{key[1:]}")
+                return self.function(*args, **kwargs)
+            if len(self.entries) < MOST_ENTRIES:
+                self.entries[key] = "seen"
+            else:
+                history.fallback(self.name, f"more than {MOST_ENTRIES} different guards")
+        return self._called(args, kwargs)
+
+    def _called(self, args: tuple, kwargs: dict) -> Any:
+        """The function's own Python, as part of a compiled call."""
+        running.depth += 1
+        try:
+            return self.function(*args, **kwargs)
+        finally:
+            running.depth -= 1
+
+    def trace(self, args: tuple, kwargs: dict) -> Replay | str:
+        """Call the function, traced at once: its replay, or the reason why there is none."""
+        leaves: list = []
+        structure = flatten((args, kwargs), leaves) if args or kwargs else _NO_ARGUMENTS
+        try:
+            key = (structure, _guards_of(leaves, self.offsets), self._state(), ())
+        except NotReplayable as e:
+            self._called(args, kwargs)
+            return str(e)
+        self._trace(key, structure, leaves)
+        return next((made for made in self.entries.values() if isinstance(made, Replay)), self.reason)
 
     @all_known()
     def _trace(self, key, structure, leaves: list):
@@ -187,7 +182,7 @@ class Compiled:
         refuse = self.fullgraph
         try:
             with watch:
-                result = self.function(*args, **kwargs)
+                result = self._called(args, kwargs)
             if watch.reason is None and self._state() != key[2]:
                 watch.reason = "it changes what it goes by"
             capture.reason = capture.reason or watch.reason

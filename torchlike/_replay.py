@@ -123,7 +123,8 @@ class Replay:
         self.result_leaves: list = []
         self.structure = flatten(result, self.result_leaves)
         self.draws, self.steps = [draw for _, draw in capture.draws], capture.steps
-        self.floats, self.ints = list(prog.floats), list(prog.ints)
+        self.floats, self.ints = list(prog.floats), list(prog.ints)  # never written: others are other lists
+        self.numbers: list[list[float]] = [[] for _ in self.steps]  # those of the optimizers' steps among them
         self._refuse_aliases(before)
         made = {id(t): t for t in self.result_leaves if isinstance(t, Tensor) and id(t) not in before.tensors and _pending(t, prog)}
         counters = {id(x) for step in capture.steps for state in step.optimizer.state.values() for x in state.values()}
@@ -171,6 +172,8 @@ class Replay:
         self.gradients = [(t, g, None if r is None else self.position[r]) for t, g, r in self.gradients]
         self._find_outside()
         weakref.finalize(self, executor.retire, [self.forward] if backward is None else [self.forward, self.backward]).atexit = False
+        self.exe: executable.Executable | None = None  # what ran last
+        self.holders: list[int | None] = []
         self.end: program.Node | None = None  # where the program ends that is a replay and nothing else
         number = {id(t): k for k, t in enumerate(self.differentiable)}
         self.results = [("value", outs[id(t)], (t, number.get(id(t)))) if isinstance(t, Tensor) and id(t) in outs else self._given(t, leaves, before, sources)
@@ -307,21 +310,22 @@ class Replay:
     @staticmethod
     def _value(source: tuple, leaves: list, drawn: list[Value]) -> Value:
         kind, x = source
-        return ((x._value if x._storage is None else x._current()) if kind == "tensor" else leaves[x]._current() if kind == "argument" else
-                drawn[x] if kind == "draw" else x._grad._current() if kind == "grad" else x)
+        return (x._current() if kind == "tensor" else leaves[x]._current() if kind == "argument" else drawn[x] if kind == "draw" else
+                x._grad._current() if kind == "grad" else x)
 
     def __call__(self, leaves: list):
         drawn = [draw() for draw in self.draws] if self.draws else self.draws
         for source, again in self.guards:
             again(self._value(source, leaves, drawn))
-        floats = self.floats
-        if self.steps:
-            floats = list(floats)
-            for step in self.steps:
-                floats[step.start:step.end] = step.numbers()
-        values = [self._value(source, leaves, drawn) for source in self.inputs]
+        numbers = [step.numbers() for step in self.steps]
+        if not all(map(operator.is_, numbers, self.numbers)):
+            floats = list(self.floats)
+            for step, known in zip(self.steps, numbers):
+                floats[step.start:step.end] = known
+            self.floats, self.numbers = floats, numbers
+        values = [(x._value if x._storage is None else x._current()) if kind == "tensor" else self._value((kind, x), leaves, drawn) for kind, x in self.inputs]
         with program.lock:
-            made = self._at_once(values, floats, leaves) or self._recorded(values, floats, leaves)
+            made = self._at_once(values, leaves) or self._recorded(values, leaves)
         node = self._node(values, made, leaves) if self.differentiable and mode.enabled else None
         outs = []
         for kind, x, t in self.results:
@@ -344,9 +348,9 @@ class Replay:
             program.cut(STEP)
         return outs[0] if self.structure is None else unflatten(self.structure, iter(outs))
 
-    def _recorded(self, values: list[Value], floats: list, leaves: list):
+    def _recorded(self, values: list[Value], leaves: list):
         alone = not program.state.program.results
-        _, made = program.record(self.forward, [*values, *floats, *self.ints], ())
+        _, made = program.record(self.forward, [*values, *self.floats, *self.ints], ())
         for st in self._assign(made, leaves):
             st.host.write(st)
         for each in self._checks(made):
@@ -356,17 +360,23 @@ class Replay:
             self.end = program.state.program.node
         return made
 
-    def _at_once(self, values: list[Value], floats: list, leaves: list):
+    def _at_once(self, values: list[Value], leaves: list):
         """A whole training step that was a program by itself before is one again: it needs no recording."""
         if self.end is None or self.end.program_info is None or not program.is_idle():
             return None
         found = executor.known(self.end.program_info, values, self.replaced)
         if found is None:
             return None
-        made = list(map(Value, self.avals))
+        exe = found[0]
+        if exe is not self.exe:
+            self.exe, self.holders = exe, self._holders(exe)
+        made = [Value(a) if i is None else values[i] for a, i in zip(self.avals, self.holders)]
         with Uninterrupted():  # what is donated is gone until the results have their arrays
+            for t, _, k in self.gradients:
+                if k is not None:
+                    t._grad = None  # the new one takes its memory
             try:
-                executor.run_alone(self.end.program_info, *found, floats, self.ints, made, STEP)
+                executor.run_alone(self.end.program_info, *found, self.floats, self.ints, made, STEP)
             finally:  # meanwhile XLA's threads compute
                 shown = self._assign(made, leaves)
         for st in shown:
@@ -375,6 +385,15 @@ class Replay:
             program.check_later(self._checks(made))
         return made
 
+    def _holders(self, exe: executable.Executable) -> list[int | None]:
+        """For each result the input whose Value takes it up: that of an outside tensor which it replaces, and which nobody else holds."""
+        places = {(id(x), self.end.program_info.input_avals[i]): i for i, (kind, x) in enumerate(self.inputs) if kind == "tensor" and i in exe.gone}
+        holders: list[int | None] = [None] * len(self.avals)
+        for kind, x, k in self.effects:
+            if kind == "tensor" and self.avals[k].dtype.is_floating_point:  # the bounds of an index tensor are kept in its Value
+                holders[k] = places.pop((id(x), self.avals[k]), None)
+        return holders
+
     def _checks(self, made: Sequence[Value]) -> list[program.Check]:
         return [program.Check(made[ok], error, None if found is None else made[found]) for ok, error, found in self.checks]
 
@@ -382,6 +401,10 @@ class Replay:
         """Outside tensors get the results; storages whose memory NumPy shares, which must show them."""
         shown = []
         for kind, x, k in self.effects:
+            if kind == "tensor" and x._storage is None:
+                x._value = made[k]
+                x._writes += 1
+                continue
             if kind != "storage":
                 t = leaves[x] if kind == "argument" else x._grad if kind == "grad" else x
                 x = t._storage

@@ -356,7 +356,7 @@ def run_alone(info: ProgramInfo, exe: Executable, arrays: list, floats: Sequence
         made = exe.start(arrays, floats, ints)
     except Exception as error:
         for v in results:
-            v.ref = error
+            v.array, v.ref = None, error
         raise
     for i, k in exe.position.items():
         results[i].array = made[k]
