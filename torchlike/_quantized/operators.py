@@ -7,11 +7,12 @@ from typing import Any
 from .. import _quantized  # noqa: F401  (functions' forms)
 from .._ops import OpOverloadPacket
 from .._tensor import Tensor
+from ..nn import functional
 from ..ops.joining import cat as joined
 from .convolution import PackedConv
 from .linear import PackedLinear, pack, pack_half
 from .quantizers import PerTensor
-from .requantizing import product_of, sum_of
+from .requantizing import plus_number, product_of, sum_of, times_number
 from .tensor import quantized as quantized_tensor
 
 
@@ -76,24 +77,53 @@ def _convolution(n: int, relu: bool) -> Callable:
     return conv
 
 
-def add(qa: Tensor, qb: Tensor, scale: float, zero_point: int) -> Tensor:
-    """qa + qb of another scale."""
-    return sum_of(qa, qb, scale, zero_point)
+def _with_number(name: str, relu: bool) -> Callable:
+    tensors, number = (sum_of, plus_number) if name == "add" else (product_of, times_number)
+
+    def run(qa: Any, qb: Any, scale: float | None = None, zero_point: int | None = None) -> Tensor:
+        """Of two quantized tensors, with the scale of the result; or of one and a number, whose result has a scale that follows."""
+        if scale is not None and zero_point is not None:
+            return tensors(qa, qb, scale, zero_point, relu)
+        return number(qa, qb, relu) if isinstance(qa, Tensor) else number(qb, qa, relu)
+    run.__name__ = f"{name}_relu" if relu else name
+    return run
 
 
-def add_relu(qa: Tensor, qb: Tensor, scale: float, zero_point: int) -> Tensor:
-    """relu of that."""
-    return sum_of(qa, qb, scale, zero_point, True)
+def matmul(qa: Tensor, qb: Tensor, scale: float, zero_point: int) -> Tensor:
+    """qa @ qb of another scale."""
+    return _rounded(qa.dequantize() @ qb.dequantize(), qa, scale, zero_point)
 
 
-def mul(qa: Tensor, qb: Tensor, scale: float, zero_point: int) -> Tensor:
-    """qa * qb of another scale."""
-    return product_of(qa, qb, scale, zero_point)
+def _rounded(x: Tensor, like: Tensor, scale: float, zero_point: int) -> Tensor:
+    out = PerTensor(float(scale), int(zero_point), like.dtype)
+    return quantized_tensor(out.quantize(x.detach()), out)
 
 
-def mul_relu(qa: Tensor, qb: Tensor, scale: float, zero_point: int) -> Tensor:
-    """relu of that."""
-    return product_of(qa, qb, scale, zero_point, True)
+def hardswish(input: Tensor, output_scale: float, output_zero_point: int) -> Tensor:
+    """The function's values, of another scale."""
+    return _rounded(functional.hardswish(input.dequantize()), input, output_scale, output_zero_point)
+
+
+def elu(self: Tensor, output_scale: float, output_zero_point: int, alpha: float = 1, scale: float = 1, input_scale: float = 1) -> Tensor:
+    """The function's values, of another scale."""
+    x = self.dequantize()
+    return _rounded(x.where(x > 0, alpha * (x * input_scale).expm1()) * scale, self, output_scale, output_zero_point)
+
+
+def leaky_relu(qx: Tensor, negative_slope: float, inplace: bool, output_scale: float, output_zero_point: int) -> Tensor:
+    """The function's values, of another scale."""
+    return _rounded(functional.leaky_relu(qx.dequantize(), negative_slope), qx, output_scale, output_zero_point)
+
+
+def dropout(self: Tensor, output_scale: float, output_zero_point: int, p: float = 0.5, training: bool = False) -> Tensor:
+    """The tensor: quantized models are for inference."""
+    return self
+
+
+def layer_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None, bias: Tensor | None, eps: float, output_scale: float,
+               output_zero_point: int) -> Tensor:
+    """Normalized, of another scale."""
+    return _rounded(functional.layer_norm(input.dequantize(), normalized_shape, weight, bias, eps), input, output_scale, output_zero_point)
 
 
 def cat(qx: Any, dim: int, scale: float | None, zero_point: int | None) -> Tensor:
@@ -104,8 +134,10 @@ def cat(qx: Any, dim: int, scale: float | None, zero_point: int | None) -> Tenso
 
 
 _CONVOLUTIONS = [f for n in (1, 2, 3) for f in (_packing(n), _convolution(n, False), _convolution(n, True))]
+_ARITHMETIC = [_with_number(name, relu) for name in ("add", "mul") for relu in (False, True)]
 _FUNCTIONS = {f.__name__: f for f in (linear_prepack, linear_prepack_fp16, linear_unpack, linear_dynamic, linear_relu_dynamic, linear_dynamic_fp16,
-                                      linear_relu_dynamic_fp16, linear, linear_relu, add, add_relu, mul, mul_relu, cat, *_CONVOLUTIONS)} | {"linear_unpack_fp16": linear_unpack}
+                                      linear_relu_dynamic_fp16, linear, linear_relu, *_ARITHMETIC, cat, matmul, hardswish, elu, leaky_relu, dropout, layer_norm,
+                                      *_CONVOLUTIONS)} | {"linear_unpack_fp16": linear_unpack}
 
 
 class _Namespace:

@@ -68,3 +68,26 @@ def product_of(a: Quantized, b: Quantized, scale: float, zero_point: int, relu: 
     out, qa, qb = PerTensor(float(scale), int(zero_point), a.dtype), a._uniform(), b._uniform()
     factor = float(np.float32(qa.scale) * np.float32(qb.scale) * (np.float32(1) / np.float32(out.scale)))
     return quantized(apply(MULTIPLY, (a._held, b._held, qa.zero_point, qb.zero_point, factor, out.zero_point), (a.dtype.name, relu)), out)
+
+
+def plus_number(a: Quantized, number: float, relu: bool = False) -> Quantized:
+    """a + number: the same integers from another zero point, or with the scale that lets it stay in range."""
+    own, (low, high) = a._uniform(), LIMITS[a.dtype.name]
+    moved = own.zero_point - round(number / own.scale)
+    if low <= moved <= high:
+        held, out = a._held, PerTensor(own.scale, moved, a.dtype)
+    else:
+        wide, end = (high - moved, low) if moved < low else (moved - low, high)
+        out = PerTensor(wide / (high - low) * own.scale, end, a.dtype)
+        held = out.quantize((a._held.to(dt.float32) - moved) * own.scale)
+    return quantized(held.clamp(min=out.zero_point) if relu else held, out)
+
+
+def times_number(a: Quantized, number: float, relu: bool = False) -> Quantized:
+    """a * number: the same integers of another scale, turned around for a negative number."""
+    own, (low, high) = a._uniform(), LIMITS[a.dtype.name]
+    if number == 0:
+        return quantized(a._held * 0, PerTensor(1.0, 0, a.dtype))
+    out = PerTensor(own.scale * abs(number), own.zero_point if number > 0 else high - (own.zero_point - low), a.dtype)
+    held = a._held if number > 0 else (high + low - a._held.to(dt.int32)).to(a._held.dtype)
+    return quantized(held.clamp(min=out.zero_point) if relu else held, out)

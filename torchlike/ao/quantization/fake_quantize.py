@@ -15,7 +15,14 @@ from ...ops.fake_quantization import fake_quantize_per_channel_affine, fake_quan
 from ...ops.from_data import tensor
 from ...ops.queries import iinfo
 from ._observers import _WithArguments
-from .observer import HistogramObserver, MovingAverageMinMaxObserver, MovingAveragePerChannelMinMaxObserver
+from .observer import (
+    FixedQParamsObserver,
+    HistogramObserver,
+    MovingAverageMinMaxObserver,
+    MovingAveragePerChannelMinMaxObserver,
+    default_fixed_qparams_range_0to1_observer,
+    default_fixed_qparams_range_neg1to1_observer,
+)
 
 _AFFINE, _SYMMETRIC, _CHANNELS = SCHEMES["per_tensor_affine"], SCHEMES["per_tensor_symmetric"], SCHEMES["per_channel_symmetric"]
 
@@ -110,6 +117,27 @@ class FakeQuantize(FakeQuantizeBase):
         super()._load_from_state_dict(state_dict, prefix, *others)
 
 
+class FixedQParamsFakeQuantize(FakeQuantize):
+    """The same with a scale and a zero point that are known. AssertionError for an observer that looks."""
+
+    def __init__(self, observer: Any) -> None:
+        super().__init__(observer=observer)
+        if type(self.activation_post_process) is not FixedQParamsObserver:
+            raise AssertionError("FixedQParamsFakeQuantize's observer must be a FixedQParamsObserver")
+        self._observer_ctr = observer
+        self.scale, self.zero_point = self.activation_post_process.scale, self.activation_post_process.zero_point
+
+    def calculate_qparams(self) -> tuple[Tensor, Tensor]:
+        """Scale and zero point."""
+        return self.scale, self.zero_point
+
+    def extra_repr(self) -> str:
+        """What is on, and the scale."""
+        seen = self.activation_post_process
+        return (f"fake_quant_enabled={self.fake_quant_enabled}, observer_enabled={self.observer_enabled}, scale={self.scale}, zero_point={self.zero_point}, "
+                f"dtype={self.dtype}, quant_min={seen.quant_min}, quant_max={seen.quant_max}, qscheme={self.qscheme}")
+
+
 class FusedMovingAvgObsFakeQuantize(FakeQuantize):
     """The same with a moving average, whose scales are those of PyTorch's kernel for that: symmetric ones reach 128 steps down and 127 up,
     but only where numbers have both signs."""
@@ -165,7 +193,22 @@ default_fused_wt_fake_quant = FusedMovingAvgObsFakeQuantize.with_args(observer=M
                                                                       qscheme=_SYMMETRIC)
 default_fused_per_channel_wt_fake_quant = FusedMovingAvgObsFakeQuantize.with_args(observer=MovingAveragePerChannelMinMaxObserver, quant_min=-128, quant_max=127,
                                                                                   dtype=dt.qint8, qscheme=_CHANNELS)
+default_dynamic_fake_quant = FakeQuantize.with_args(observer=MovingAverageMinMaxObserver, quant_min=0, quant_max=255, is_dynamic=True, dtype=dt.quint8,
+                                                    averaging_constant=1)
+default_embedding_fake_quant = FakeQuantize.with_args(observer=MovingAveragePerChannelMinMaxObserver, qscheme=SCHEMES["per_channel_affine_float_qparams"],
+                                                      dtype=dt.quint8, quant_min=0, quant_max=255, ch_axis=0, averaging_constant=1)
+default_fixed_qparams_range_neg1to1_fake_quant = FixedQParamsFakeQuantize.with_args(observer=default_fixed_qparams_range_neg1to1_observer)
+default_fixed_qparams_range_0to1_fake_quant = FixedQParamsFakeQuantize.with_args(observer=default_fixed_qparams_range_0to1_observer)
+default_symmetric_fixed_qparams_fake_quant = default_fixed_qparams_range_neg1to1_fake_quant
+default_affine_fixed_qparams_fake_quant = default_fixed_qparams_range_0to1_fake_quant
+fused_wt_fake_quant_range_neg_127_to_127 = FusedMovingAvgObsFakeQuantize.with_args(observer=MovingAverageMinMaxObserver, quant_min=-127, quant_max=127,
+                                                                                   dtype=dt.qint8, qscheme=_SYMMETRIC, eps=2 ** -12)
+fused_per_channel_wt_fake_quant_range_neg_127_to_127 = FusedMovingAvgObsFakeQuantize.with_args(
+    observer=MovingAveragePerChannelMinMaxObserver, quant_min=-127, quant_max=127, dtype=dt.qint8, qscheme=_CHANNELS, eps=2 ** -12)
 
-__all__ = ["FakeQuantize", "FakeQuantizeBase", "FusedMovingAvgObsFakeQuantize", "default_fused_act_fake_quant", "default_fused_per_channel_wt_fake_quant",
+__all__ = ["FakeQuantize", "FakeQuantizeBase", "FixedQParamsFakeQuantize", "default_affine_fixed_qparams_fake_quant", "default_dynamic_fake_quant",
+           "default_embedding_fake_quant", "default_fixed_qparams_range_0to1_fake_quant", "default_fixed_qparams_range_neg1to1_fake_quant",
+           "default_symmetric_fixed_qparams_fake_quant", "fused_per_channel_wt_fake_quant_range_neg_127_to_127", "fused_wt_fake_quant_range_neg_127_to_127",
+           "FusedMovingAvgObsFakeQuantize", "default_fused_act_fake_quant", "default_fused_per_channel_wt_fake_quant",
            "default_fused_wt_fake_quant", "default_fake_quant", "default_histogram_fake_quant", "default_per_channel_weight_fake_quant",
            "default_weight_fake_quant", "disable_fake_quant", "disable_observer", "enable_fake_quant", "enable_observer"]

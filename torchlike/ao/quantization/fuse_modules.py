@@ -4,35 +4,17 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 
-from ...nn.modules import activation, batchnorm, conv
-from ...nn.modules.linear import Identity, Linear
+from ...nn.modules.linear import Identity
 from ...nn.modules.module import Module
-from ...nn.utils.fusion import fuse_conv_bn_eval, fuse_linear_bn_eval
 from ...nn.utils.parametrize import type_before_parametrizations
-from ..nn.intrinsic.modules import ConvReLU1d, ConvReLU2d, ConvReLU3d, LinearReLU
+from .fuser_method_mappings import get_fuser_method
 
-_CONVOLUTIONS = {conv.Conv1d: (batchnorm.BatchNorm1d, ConvReLU1d), conv.Conv2d: (batchnorm.BatchNorm2d, ConvReLU2d), conv.Conv3d: (batchnorm.BatchNorm3d, ConvReLU3d)}
-
-
-def _fused(modules: list[Module]) -> Module:
-    """One module for a layer, its normalization, and ReLU. AssertionError for other sequences and in training."""
-    kinds = tuple(map(type_before_parametrizations, modules))
-    first, *rest = kinds
-    norm, with_relu = _CONVOLUTIONS.get(first, (batchnorm.BatchNorm1d, LinearReLU) if first is Linear else (None, None))
-    if norm is None or tuple(rest) not in ((norm,), (norm, activation.ReLU), (activation.ReLU,)) or (first is Linear and len(rest) == 2):
-        raise AssertionError(f"did not find fuser method for: {kinds} ")
-    layer = modules[0]
-    if rest[0] is norm:
-        if any(m.training for m in modules):
-            raise AssertionError("Fusion only for eval!")
-        layer = (fuse_linear_bn_eval if first is Linear else fuse_conv_bn_eval)(layer, modules[1])
-    return layer if rest[-1] is norm else with_relu(layer, modules[-1])
+__all__ = ["fuse_known_modules", "fuse_modules", "fuse_modules_qat"]
 
 
 def fuse_known_modules(mod_list: list[Module], is_qat: bool = False, additional_fuser_method_mapping: dict | None = None) -> list[Module]:
     """The fused module, and identities in the others' places."""
-    own = (additional_fuser_method_mapping or {}).get(tuple(map(type_before_parametrizations, mod_list)))
-    fused = _fused(mod_list) if own is None else own(is_qat, *mod_list)
+    fused = get_fuser_method(tuple(map(type_before_parametrizations, mod_list)), additional_fuser_method_mapping)(is_qat, *mod_list)
     for hook in mod_list[0]._forward_pre_hooks.values():
         fused.register_forward_pre_hook(hook)
     mod_list[0]._forward_pre_hooks.clear()
@@ -45,14 +27,24 @@ def fuse_known_modules(mod_list: list[Module], is_qat: bool = False, additional_
     return [fused, *identities]
 
 
-def fuse_modules(model: Module, modules_to_fuse: list, inplace: bool = False, fuser_func: Callable = fuse_known_modules,
-                 fuse_custom_config_dict: dict | None = None) -> Module:
-    """The model (a copy, unless `inplace`) with each list of names made one module: a convolution or linear layer, its normalization, ReLU."""
+def _fuse(model: Module, modules_to_fuse: list, is_qat: bool, inplace: bool, fuser_func: Callable, custom: dict | None) -> Module:
     if not inplace:
         model = copy.deepcopy(model)
-    extra = (fuse_custom_config_dict or {}).get("additional_fuser_method_mapping", {})
+    extra = (custom or {}).get("additional_fuser_method_mapping", {})
     for names in ([modules_to_fuse] if all(isinstance(n, str) for n in modules_to_fuse) else modules_to_fuse):
-        for name, made in zip(names, fuser_func([model.get_submodule(n) for n in names], False, extra)):
+        for name, made in zip(names, fuser_func([model.get_submodule(n) for n in names], is_qat, extra)):
             owner, _, own = name.rpartition(".")
             setattr(model.get_submodule(owner), own, made)
     return model
+
+
+def fuse_modules(model: Module, modules_to_fuse: list, inplace: bool = False, fuser_func: Callable = fuse_known_modules,
+                 fuse_custom_config_dict: dict | None = None) -> Module:
+    """The model (a copy, unless `inplace`) with each list of names made one module: a convolution or linear layer, its normalization, ReLU."""
+    return _fuse(model, modules_to_fuse, False, inplace, fuser_func, fuse_custom_config_dict)
+
+
+def fuse_modules_qat(model: Module, modules_to_fuse: list, inplace: bool = False, fuser_func: Callable = fuse_known_modules,
+                     fuse_custom_config_dict: dict | None = None) -> Module:
+    """The same for training that knows of quantization: normalizations stay modules of their own inside of the fused ones."""
+    return _fuse(model, modules_to_fuse, True, inplace, fuser_func, fuse_custom_config_dict)

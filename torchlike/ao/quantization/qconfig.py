@@ -5,19 +5,25 @@ from collections import namedtuple
 from typing import Any
 
 from ..._core import dtype as dt
+from ...nn.modules.linear import Identity
 from ...nn.modules.module import Module
 from .fake_quantize import (
     FakeQuantize,
     FusedMovingAvgObsFakeQuantize,
+    default_dynamic_fake_quant,
+    default_embedding_fake_quant,
     default_fake_quant,
     default_fused_act_fake_quant,
     default_fused_per_channel_wt_fake_quant,
     default_fused_wt_fake_quant,
     default_per_channel_weight_fake_quant,
     default_weight_fake_quant,
+    fused_per_channel_wt_fake_quant_range_neg_127_to_127,
+    fused_wt_fake_quant_range_neg_127_to_127,
 )
 from .observer import (
     HistogramObserver,
+    MinMaxObserver,
     MovingAverageMinMaxObserver,
     NoopObserver,
     PlaceholderObserver,
@@ -30,6 +36,8 @@ from .observer import (
     default_per_channel_weight_observer,
     default_placeholder_observer,
     default_weight_observer,
+    per_channel_weight_observer_range_neg_127_to_127,
+    weight_observer_range_neg_127_to_127,
 )
 
 
@@ -81,6 +89,19 @@ def get_default_qat_qconfig(backend: str = "x86", version: int | None = 1) -> QC
     return QConfig(activation=make.with_args(observer=MovingAverageMinMaxObserver, quant_min=0, quant_max=255, **ranges), weight=weights[backend == "qnnpack"])
 
 
+default_symmetric_qnnpack_qconfig = QConfig(activation=HistogramObserver.with_args(dtype=dt.qint8, reduce_range=False, eps=2 ** -12),
+                                            weight=weight_observer_range_neg_127_to_127)
+default_per_channel_symmetric_qnnpack_qconfig = QConfig(activation=HistogramObserver.with_args(dtype=dt.qint8, reduce_range=False, eps=2 ** -12),
+                                                        weight=per_channel_weight_observer_range_neg_127_to_127)
+_signed = FusedMovingAvgObsFakeQuantize.with_args(observer=MovingAverageMinMaxObserver, quant_min=-128, quant_max=127, dtype=dt.qint8, reduce_range=False,
+                                                  eps=2 ** -12)
+default_symmetric_qnnpack_qat_qconfig = QConfig(activation=_signed, weight=fused_wt_fake_quant_range_neg_127_to_127)
+default_per_channel_symmetric_qnnpack_qat_qconfig = QConfig(activation=_signed, weight=fused_per_channel_wt_fake_quant_range_neg_127_to_127)
+default_embedding_qat_qconfig = QConfig(activation=NoopObserver.with_args(dtype=dt.float32), weight=default_embedding_fake_quant)
+default_quint8_weight_qconfig = QConfig(activation=HistogramObserver, weight=MinMaxObserver)
+default_dynamic_qat_qconfig = QConfig(activation=default_dynamic_fake_quant, weight=default_weight_fake_quant)
+default_weight_only_qconfig = QConfig(activation=Identity, weight=default_weight_fake_quant)
+default_activation_only_qconfig = QConfig(activation=default_fake_quant, weight=Identity)
 default_qat_qconfig_v2 = QConfig(activation=default_fused_act_fake_quant, weight=default_fused_wt_fake_quant)
 default_qat_qconfig = QConfig(activation=default_fake_quant, weight=default_weight_fake_quant)
 
@@ -100,6 +121,9 @@ def qconfig_equals(q1: QConfigAny, q2: QConfigAny) -> bool:
     except AttributeError:
         return q1 == q2
 
-__all__ = ["QConfig", "QConfigAny", "default_debug_qconfig", "default_dynamic_qconfig", "default_per_channel_qconfig", "default_qat_qconfig",
+__all__ = ["QConfig", "QConfigAny", "default_activation_only_qconfig", "default_dynamic_qat_qconfig", "default_embedding_qat_qconfig",
+           "default_per_channel_symmetric_qnnpack_qat_qconfig", "default_per_channel_symmetric_qnnpack_qconfig", "default_quint8_weight_qconfig",
+           "default_symmetric_qnnpack_qat_qconfig", "default_symmetric_qnnpack_qconfig", "default_weight_only_qconfig",
+           "default_debug_qconfig", "default_dynamic_qconfig", "default_per_channel_qconfig", "default_qat_qconfig",
            "default_qat_qconfig_v2", "default_qconfig", "default_reuse_input_qconfig", "float16_dynamic_qconfig", "float16_static_qconfig",
            "float_qparams_weight_only_qconfig", "get_default_qat_qconfig", "get_default_qconfig", "per_channel_dynamic_qconfig", "qconfig_equals"]

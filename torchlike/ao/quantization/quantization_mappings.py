@@ -30,12 +30,23 @@ def get_default_dynamic_quant_module_mappings() -> dict[type, type]:
     """Of layers whose inputs are quantized as they come; a table of its own at each call."""
     return dict(DEFAULT_DYNAMIC_QUANT_MODULE_MAPPINGS)
 
-DEFAULT_QAT_MODULE_MAPPINGS: dict[type, type] = {conv.Conv2d: qat.Conv2d, conv.Conv3d: qat.Conv3d, Linear: qat.Linear, NonDynamicallyQuantizableLinear: qat.Linear,
-                                                 intrinsic.ConvReLU2d: intrinsic.qat.ConvReLU2d, intrinsic.ConvReLU3d: intrinsic.qat.ConvReLU3d,
-                                                 intrinsic.LinearReLU: intrinsic.qat.LinearReLU}
-DEFAULT_STATIC_QUANT_MODULE_MAPPINGS |= {qat.Linear: static.Linear, qat.Conv2d: static.Conv2d, qat.Conv3d: static.Conv3d,
-                                         intrinsic.qat.ConvReLU2d: intrinsic.quantized.ConvReLU2d, intrinsic.qat.ConvReLU3d: intrinsic.quantized.ConvReLU3d,
-                                         intrinsic.qat.LinearReLU: intrinsic.quantized.LinearReLU}
+_TRAINED = intrinsic.qat
+DEFAULT_QAT_MODULE_MAPPINGS: dict[type, type] = {
+    conv.Conv2d: qat.Conv2d, conv.Conv3d: qat.Conv3d, Linear: qat.Linear, NonDynamicallyQuantizableLinear: qat.Linear,
+    intrinsic.ConvBn1d: _TRAINED.ConvBn1d, intrinsic.ConvBn2d: _TRAINED.ConvBn2d, intrinsic.ConvBn3d: _TRAINED.ConvBn3d,
+    intrinsic.ConvBnReLU1d: _TRAINED.ConvBnReLU1d, intrinsic.ConvBnReLU2d: _TRAINED.ConvBnReLU2d, intrinsic.ConvBnReLU3d: _TRAINED.ConvBnReLU3d,
+    intrinsic.ConvReLU2d: _TRAINED.ConvReLU2d, intrinsic.ConvReLU3d: _TRAINED.ConvReLU3d, intrinsic.LinearReLU: _TRAINED.LinearReLU,
+    intrinsic.LinearBn1d: _TRAINED.LinearBn1d,
+}
+DEFAULT_STATIC_QUANT_MODULE_MAPPINGS |= {
+    intrinsic.BNReLU2d: intrinsic.quantized.BNReLU2d, intrinsic.BNReLU3d: intrinsic.quantized.BNReLU3d,
+    _TRAINED.ConvBn1d: static.Conv1d, _TRAINED.ConvBn2d: static.Conv2d, _TRAINED.ConvBn3d: static.Conv3d,
+    _TRAINED.ConvBnReLU1d: intrinsic.quantized.ConvReLU1d, _TRAINED.ConvBnReLU2d: intrinsic.quantized.ConvReLU2d,
+    _TRAINED.ConvBnReLU3d: intrinsic.quantized.ConvReLU3d, _TRAINED.ConvReLU2d: intrinsic.quantized.ConvReLU2d,
+    _TRAINED.ConvReLU3d: intrinsic.quantized.ConvReLU3d, _TRAINED.LinearReLU: intrinsic.quantized.LinearReLU, _TRAINED.LinearBn1d: static.Linear,
+    qat.Linear: static.Linear, qat.Conv2d: static.Conv2d, qat.Conv3d: static.Conv3d,
+}
+DEFAULT_DYNAMIC_QUANT_MODULE_MAPPINGS[intrinsic.LinearReLU] = intrinsic.quantized.dynamic.LinearReLU
 
 
 def get_default_qat_module_mappings() -> dict[type, type]:

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .....nn.modules import activation, conv
+from .....nn.modules import activation, batchnorm, conv
 from .....nn.modules.container import Sequential
 from .....nn.modules.linear import Linear
 from .....nn.utils.parametrize import type_before_parametrizations
@@ -41,3 +41,57 @@ class LinearReLU(_FusedModule):
     """Linear, ReLU."""
 
     _kinds = (Linear, activation.ReLU)
+
+
+class ConvBn1d(_FusedModule):
+    """Conv1d, BatchNorm1d."""
+
+    _kinds = (conv.Conv1d, batchnorm.BatchNorm1d)
+
+
+class ConvBnReLU1d(_FusedModule):
+    """Conv1d, BatchNorm1d, ReLU."""
+
+    _kinds = (conv.Conv1d, batchnorm.BatchNorm1d, activation.ReLU)
+
+
+class ConvBn2d(_FusedModule):
+    """Conv2d, BatchNorm2d."""
+
+    _kinds = (conv.Conv2d, batchnorm.BatchNorm2d)
+
+
+class ConvBnReLU2d(_FusedModule):
+    """Conv2d, BatchNorm2d, ReLU."""
+
+    _kinds = (conv.Conv2d, batchnorm.BatchNorm2d, activation.ReLU)
+
+
+class ConvBn3d(_FusedModule):
+    """Conv3d, BatchNorm3d."""
+
+    _kinds = (conv.Conv3d, batchnorm.BatchNorm3d)
+
+
+class ConvBnReLU3d(_FusedModule):
+    """Conv3d, BatchNorm3d, ReLU."""
+
+    _kinds = (conv.Conv3d, batchnorm.BatchNorm3d, activation.ReLU)
+
+
+class BNReLU2d(_FusedModule):
+    """BatchNorm2d, ReLU."""
+
+    _kinds = (batchnorm.BatchNorm2d, activation.ReLU)
+
+
+class BNReLU3d(_FusedModule):
+    """BatchNorm3d, ReLU."""
+
+    _kinds = (batchnorm.BatchNorm3d, activation.ReLU)
+
+
+class LinearBn1d(_FusedModule):
+    """Linear, BatchNorm1d."""
+
+    _kinds = (Linear, batchnorm.BatchNorm1d)

@@ -1,5 +1,4 @@
-"""torch.ao.nn.intrinsic.quantized: quantized layers with ReLU."""
-from . import modules  # noqa: F401
-from .modules import ConvReLU1d, ConvReLU2d, ConvReLU3d, LinearReLU
-
-__all__ = ["ConvReLU1d", "ConvReLU2d", "ConvReLU3d", "LinearReLU"]
+"""torch.ao.nn.intrinsic.quantized: quantized layers with ReLU; with float inputs, `dynamic`."""
+from . import dynamic, modules  # noqa: F401
+from .modules import *  # noqa: F403
+from .modules import __all__  # noqa: F401

@@ -6,7 +6,9 @@ from typing import Any
 from ....._tensor import Tensor
 from .....nn import functional
 from .....nn.modules import conv, linear
+from .....nn.modules.activation import ReLU
 from .....nn.modules.module import Module
+from .....nn.parameter import Parameter
 from ...intrinsic.modules import _FusedModule
 
 __all__ = ["Conv1d", "Conv2d", "Conv3d", "Linear"]
@@ -37,6 +39,15 @@ class _Rounded:
         made = cls(*cls._sizes(layer), qconfig=qconfig)
         made.weight, made.bias = layer.weight, layer.bias
         return made
+
+    def to_float(self) -> Module:
+        """The layer without rounding, with ReLU behind where this one has it."""
+        fused = issubclass(self._FLOAT_MODULE, _FusedModule)
+        layer = (self._FLOAT_MODULE._kinds[0] if fused else self._FLOAT_MODULE)(*self._sizes(self))
+        layer.weight = Parameter(self.weight.detach())
+        if self.bias is not None:
+            layer.bias = Parameter(self.bias.detach())
+        return (self._FLOAT_MODULE(layer, ReLU()) if fused else layer).train(self.training)
 
 
 class Linear(_Rounded, linear.Linear):

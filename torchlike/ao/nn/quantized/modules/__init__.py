@@ -71,3 +71,8 @@ class Dropout(FloatDropout):
     def from_float(cls, mod: Module, use_precomputed_fake_quant: bool = False) -> Dropout:
         """The form of a Dropout in a quantized model."""
         return cls(mod.p, mod.inplace)
+
+    @classmethod
+    def from_reference(cls, mod: Module, scale: Any, zero_point: Any) -> Dropout:
+        """The same: nothing is scaled anew."""
+        return cls(mod.p, mod.inplace)

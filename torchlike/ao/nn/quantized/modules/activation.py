@@ -6,6 +6,7 @@ from typing import Any
 from ....._tensor import Tensor
 from .....nn import functional
 from .....nn.modules import activation, batchnorm
+from .....nn.modules.container import Sequential
 from .....nn.modules.module import Module
 from .....ops.from_data import tensor
 from .utils import observed
@@ -55,6 +56,11 @@ class Hardswish(activation.Hardswish):
         """The quantized form of an observed module."""
         return Hardswish(*observed(mod))
 
+    @classmethod
+    def from_reference(cls, mod: Module, scale: Any, zero_point: Any) -> Hardswish:
+        """The quantized form of a float module, with results of this scale."""
+        return cls(float(scale), int(zero_point))
+
 
 class ELU(activation.ELU):
     """torch.nn.ELU of quantized tensors."""
@@ -74,6 +80,11 @@ class ELU(activation.ELU):
     def from_float(mod: Module, use_precomputed_fake_quant: bool = False) -> ELU:
         """The quantized form of an observed module."""
         return ELU(*observed(mod), mod.alpha)
+
+    @classmethod
+    def from_reference(cls, mod: Module, scale: Any, zero_point: Any) -> ELU:
+        """The quantized form of a float module, with results of this scale."""
+        return cls(float(scale), int(zero_point), mod.alpha)
 
 
 class LeakyReLU(activation.LeakyReLU):
@@ -96,9 +107,16 @@ class LeakyReLU(activation.LeakyReLU):
         """The quantized form of an observed module."""
         return cls(*observed(mod), mod.negative_slope, mod.inplace)
 
+    @classmethod
+    def from_reference(cls, mod: Module, scale: Any, zero_point: Any) -> LeakyReLU:
+        """The quantized form of a float module, with results of this scale."""
+        return cls(float(scale), int(zero_point), mod.negative_slope, mod.inplace)
+
 
 class _BatchNorm:
     """The statistics are those of training; inputs are not counted."""
+
+    _RELU = False  # behind it
 
     def __init__(self, num_features: int, eps: float = 1e-5, momentum: float = 0.1, device: Any = None, dtype: Any = None) -> None:
         super().__init__(num_features, eps, momentum, True, True, device=device, dtype=dtype)
@@ -108,14 +126,19 @@ class _BatchNorm:
     def forward(self, input: Tensor) -> Tensor:
         """The normalized numbers."""
         made = functional.batch_norm(input.dequantize(), self.running_mean, self.running_var, self.weight, self.bias, False, 0.0, self.eps)
-        return rescaled(made, input, self.scale, self.zero_point)
+        return rescaled(functional.relu(made) if self._RELU else made, input, self.scale, self.zero_point)
 
     @classmethod
     def from_float(cls, mod: Module, use_precomputed_fake_quant: bool = False) -> Module:
         """The quantized form of an observed module."""
-        made = cls(mod.num_features, mod.eps)
-        made.weight, made.bias, made.running_mean, made.running_var = mod.weight, mod.bias, mod.running_mean, mod.running_var
-        made.scale, made.zero_point = mod.activation_post_process.calculate_qparams()
+        return cls.from_reference(mod[0] if isinstance(mod, Sequential) else mod, *mod.activation_post_process.calculate_qparams())
+
+    @classmethod
+    def from_reference(cls, bn: Module, output_scale: Any, output_zero_point: Any) -> Module:
+        """The quantized form of a float module, with results of this scale."""
+        made = cls(bn.num_features, bn.eps)
+        made.weight, made.bias, made.running_mean, made.running_var = bn.weight, bn.bias, bn.running_mean, bn.running_var
+        made.scale, made.zero_point = output_scale, output_zero_point
         return made
 
 

@@ -7,8 +7,10 @@ from ....._core import dtype as dt
 from ....._public import FUNCTIONS
 from ....._tensor import Tensor
 from .....nn.modules import conv as floats
+from .....nn.modules.container import Sequential
 from .....nn.modules.module import Module
 from .....nn.modules.utils import _pair, _reverse_repeat_tuple, _single, _triple
+from .....nn.utils.fusion import fuse_conv_bn_weights
 from .....ops.creation import zeros
 from .utils import Weighted
 
@@ -80,12 +82,24 @@ class _ConvNd(Weighted):
             raise AssertionError("Input float module must have qconfig defined.")
         observer = mod.weight_fake_quant if trained else mod.qconfig.weight()
         layer = mod[0] if cls._FUSED and not trained else mod
+        if hasattr(layer, "bn"):
+            bn = layer.bn
+            layer.weight, layer.bias = fuse_conv_bn_weights(layer.weight, layer.bias, bn.running_mean, bn.running_var, bn.eps, bn.weight, bn.bias)
         observer(layer.weight)
         if observer.dtype is not dt.qint8:
             raise AssertionError(f"Weight observer must have a dtype of qint8, got {observer.dtype}")
-        made = cls(layer.in_channels, layer.out_channels, layer.kernel_size, layer.stride, layer.padding, layer.dilation, layer.groups, layer.bias is not None,
+        return cls._like(layer)._take(layer, observer, mod)
+
+    @classmethod
+    def _like(cls, layer: Module) -> _ConvNd:
+        return cls(layer.in_channels, layer.out_channels, layer.kernel_size, layer.stride, layer.padding, layer.dilation, layer.groups, layer.bias is not None,
                    layer.padding_mode)
-        return made._take(layer, observer, mod)
+
+    @classmethod
+    def from_reference(cls, ref_qconv: Module, output_scale: Any, output_zero_point: Any) -> _ConvNd:
+        """The quantized form of a reference layer (a fused one's first part), with results of this scale."""
+        layer = ref_qconv[0] if isinstance(ref_qconv, Sequential) else ref_qconv
+        return cls._of_reference(cls._like(layer), layer, output_scale, output_zero_point)
 
 
 class Conv1d(_ConvNd):

@@ -6,9 +6,11 @@ from typing import Any
 from ....._core import dtype as dt
 from ....._public import FUNCTIONS
 from ....._tensor import Tensor
+from .....nn.modules.container import Sequential
 from .....nn.modules.linear import Linear as FloatLinear
 from .....nn.modules.linear import NonDynamicallyQuantizableLinear
 from .....nn.modules.module import Module
+from .....nn.utils.fusion import fuse_linear_bn_weights
 from .....ops.creation import zeros
 from .utils import Weighted
 
@@ -112,7 +114,16 @@ class Linear(Weighted):
             raise AssertionError("Input float module must have qconfig defined")
         observer = mod.weight_fake_quant if trained else mod.qconfig.weight()
         layer = mod if trained or isinstance(mod, FloatLinear) else mod[0]
+        if hasattr(layer, "bn"):
+            bn = layer.bn
+            layer.weight, layer.bias = fuse_linear_bn_weights(layer.weight, layer.bias, bn.running_mean, bn.running_var, bn.eps, bn.weight, bn.bias)
         observer(layer.weight)
         if observer.dtype is not dt.qint8:
             raise AssertionError(f"Weight observer must have dtype torch.qint8, got {observer.dtype}")
         return cls(layer.in_features, layer.out_features, dtype=dt.qint8)._take(layer, observer, mod)
+
+    @classmethod
+    def from_reference(cls, ref_qlinear: Module, output_scale: Any, output_zero_point: Any) -> Linear:
+        """The quantized form of a reference layer (a fused one's first part), with results of this scale."""
+        layer = ref_qlinear[0] if isinstance(ref_qlinear, Sequential) else ref_qlinear
+        return cls._of_reference(cls(layer.in_features, layer.out_features), layer, output_scale, output_zero_point)

@@ -60,3 +60,10 @@ class Weighted(Scaled):
         self.set_weight_bias(_quantize_weight(layer.weight.detach().float(), observer), layer.bias)
         self.scale, self.zero_point = observed(mod)
         return self
+
+    @classmethod
+    def _of_reference(cls, made: Any, layer: Module, scale: Any, zero_point: Any) -> Any:
+        """`made` with the weight and the bias of a reference layer, and results of this scale."""
+        made.set_weight_bias(layer.get_quantized_weight(), layer.bias)
+        made.scale, made.zero_point = float(scale), int(zero_point)
+        return made

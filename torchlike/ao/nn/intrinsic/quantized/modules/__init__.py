@@ -1,11 +1,13 @@
 """Quantized layers with ReLU."""
 from __future__ import annotations
 
+from typing import Any
+
 from ......_tensor import Tensor
-from .....nn.quantized.modules import conv, linear
+from .....nn.quantized.modules import activation, conv, linear
 from ...modules import fused
 
-__all__ = ["ConvReLU1d", "ConvReLU2d", "ConvReLU3d", "LinearReLU"]
+__all__ = ["BNReLU2d", "BNReLU3d", "ConvReLU1d", "ConvReLU2d", "ConvReLU3d", "LinearReLU"]
 
 
 class ConvReLU1d(conv.Conv1d):
@@ -37,3 +39,31 @@ class LinearReLU(linear.Linear):
 
     def _get_name(self) -> str:
         return "QuantizedLinearReLU"
+
+
+class BNReLU2d(activation.BatchNorm2d):
+    """BatchNorm2d and ReLU of quantized tensors."""
+
+    _FLOAT_MODULE, _RELU = fused.BNReLU2d, True
+
+    def _get_name(self) -> str:
+        return "QuantizedBNReLU2d"
+
+    @classmethod
+    def from_reference(cls, bn_relu: Any, output_scale: Any, output_zero_point: Any) -> Any:
+        """The quantized form of the float pair, with results of this scale."""
+        return super().from_reference(bn_relu[0] if isinstance(bn_relu, fused.BNReLU2d) else bn_relu, output_scale, output_zero_point)
+
+
+class BNReLU3d(activation.BatchNorm3d):
+    """BatchNorm3d and ReLU of quantized tensors."""
+
+    _FLOAT_MODULE, _RELU = fused.BNReLU3d, True
+
+    def _get_name(self) -> str:
+        return "QuantizedBNReLU3d"
+
+    @classmethod
+    def from_reference(cls, bn_relu: Any, output_scale: Any, output_zero_point: Any) -> Any:
+        """The quantized form of the float pair, with results of this scale."""
+        return super().from_reference(bn_relu[0] if isinstance(bn_relu, fused.BNReLU3d) else bn_relu, output_scale, output_zero_point)

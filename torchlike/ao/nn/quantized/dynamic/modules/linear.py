@@ -5,6 +5,7 @@ from typing import Any
 
 from ......_core import dtype as dt
 from ......_tensor import Tensor
+from ......nn.modules.container import Sequential
 from ......nn.modules.linear import Linear as FloatLinear
 from ......nn.modules.linear import NonDynamicallyQuantizableLinear
 from ......nn.modules.module import Module
@@ -40,17 +41,27 @@ class Linear(static.Linear):
     @classmethod
     def from_float(cls, mod: Module, use_precomputed_fake_quant: bool = False) -> Linear:
         """The quantized form of a linear layer that has a `qconfig`. AssertionError for another module."""
-        if type(mod) not in (FloatLinear, NonDynamicallyQuantizableLinear):
-            raise AssertionError(f"nn.quantized.dynamic.Linear.from_float only works for one of['Linear', 'NonDynamicallyQuantizableLinear'], got {type(mod)}")
+        kinds = (FloatLinear, NonDynamicallyQuantizableLinear) if cls is Linear else (cls._FLOAT_MODULE,)
+        if type(mod) not in kinds:
+            raise AssertionError(f"nn.quantized.dynamic.Linear.from_float only works for one of{[k.__name__ for k in kinds]}, got {type(mod)}")
         if not hasattr(mod, "qconfig"):
             raise AssertionError("Input float module must have qconfig defined")
         observer = weight_observer(mod)()
         if observer.dtype not in (dt.qint8, dt.float16):
             raise AssertionError(f"The only supported dtypes for dynamic quantized linear are qint8 and float16, got: {observer.dtype}")
+        mod = mod[0] if isinstance(mod, Sequential) else mod
         observer(mod.weight)
         weight = mod.weight.detach().float()
         made = cls(mod.in_features, mod.out_features, dtype=observer.dtype)
         made.set_weight_bias(_quantize_weight(weight, observer) if observer.dtype is dt.qint8 else weight, mod.bias)
+        return made
+
+    @classmethod
+    def from_reference(cls, ref_qlinear: Module) -> Linear:
+        """The quantized form of a reference layer (a fused one's first part)."""
+        layer = ref_qlinear[0] if isinstance(ref_qlinear, Sequential) else ref_qlinear
+        made = cls(layer.in_features, layer.out_features, dtype=layer.weight_dtype)
+        made.set_weight_bias(layer.get_quantized_weight(), layer.bias)
         return made
 
 
