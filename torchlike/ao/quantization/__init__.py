@@ -7,23 +7,30 @@ from .qconfig import *  # noqa: F403
 from .quantization_mappings import (
     DEFAULT_DYNAMIC_QUANT_MODULE_MAPPINGS,
     DEFAULT_STATIC_QUANT_MODULE_MAPPINGS,
+    get_default_compare_output_module_list,
     get_default_dynamic_quant_module_mappings,
     get_default_qat_module_mappings,
     get_default_qconfig_propagation_list,
     get_default_static_quant_module_mappings,
+    get_default_static_quant_reference_module_mappings,
+    get_dynamic_quant_module_class,
+    get_static_quant_module_class,
 )
 
 from .fuse_modules import fuse_known_modules, fuse_modules, fuse_modules_qat  # isort: skip
 from . import fuser_method_mappings, qconfig_mapping  # noqa: F401
 from .fuser_method_mappings import *  # noqa: F403
 from .qconfig_mapping import *  # noqa: F403
-from .quant_type import *  # noqa: F403
+from .quant_type import QuantType
 from .quantize import convert, prepare, prepare_qat, propagate_qconfig_, quantize, quantize_dynamic, swap_module
 from .stubs import DeQuantStub, QuantStub, QuantWrapper
 
 __all__ = ["DEFAULT_DYNAMIC_QUANT_MODULE_MAPPINGS", "DEFAULT_STATIC_QUANT_MODULE_MAPPINGS", "DeQuantStub", "QuantStub", "QuantWrapper", "convert",
-           "QuantType", "fuse_known_modules", "fuse_modules", "fuse_modules_qat", "get_default_dynamic_quant_module_mappings", "get_default_qat_module_mappings",
-           "get_default_qconfig_propagation_list", "get_default_static_quant_module_mappings", "prepare", "prepare_qat", "propagate_qconfig_", "quantize",
+           "QuantType", "fuse_known_modules", "fuse_modules", "fuse_modules_qat", "get_default_compare_output_module_list",
+           "get_default_dynamic_quant_module_mappings", "get_default_qat_module_mappings",
+           "get_default_qconfig_propagation_list", "get_default_static_quant_module_mappings",
+           "get_default_static_quant_reference_module_mappings", "get_dynamic_quant_module_class", "get_static_quant_module_class",
+           "prepare", "prepare_qat", "propagate_qconfig_", "quantize",
            "quantize_dynamic", "swap_module", *fake_quantize.__all__, *fuser_method_mappings.__all__, *observer.__all__, *qconfig.__all__,
            *qconfig_mapping.__all__]
 

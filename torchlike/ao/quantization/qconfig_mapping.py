@@ -7,7 +7,6 @@ from typing import Any
 
 import torchlike as torch  # its functions as graphs have them
 
-from ..._core import dtype as dt
 from ...nn import functional
 from ...nn.modules import activation, conv, normalization
 from .fake_quantize import FixedQParamsFakeQuantize, default_weight_fake_quant

@@ -1,7 +1,7 @@
 """Which module takes the place of which."""
 from __future__ import annotations
 
-from ...nn.modules import activation, batchnorm, conv, rnn
+from ...nn.modules import activation, batchnorm, conv, instancenorm, normalization, rnn
 from ...nn.modules.container import Sequential
 from ...nn.modules.dropout import Dropout
 from ...nn.modules.linear import Linear, NonDynamicallyQuantizableLinear
@@ -39,6 +39,8 @@ DEFAULT_QAT_MODULE_MAPPINGS: dict[type, type] = {
     intrinsic.LinearBn1d: _TRAINED.LinearBn1d,
 }
 DEFAULT_STATIC_QUANT_MODULE_MAPPINGS |= {
+    normalization.GroupNorm: static.GroupNorm, normalization.LayerNorm: static.LayerNorm, instancenorm.InstanceNorm1d: static.InstanceNorm1d,
+    instancenorm.InstanceNorm2d: static.InstanceNorm2d, instancenorm.InstanceNorm3d: static.InstanceNorm3d, activation.PReLU: static.PReLU,
     intrinsic.BNReLU2d: intrinsic.quantized.BNReLU2d, intrinsic.BNReLU3d: intrinsic.quantized.BNReLU3d,
     _TRAINED.ConvBn1d: static.Conv1d, _TRAINED.ConvBn2d: static.Conv2d, _TRAINED.ConvBn3d: static.Conv3d,
     _TRAINED.ConvBnReLU1d: intrinsic.quantized.ConvReLU1d, _TRAINED.ConvBnReLU2d: intrinsic.quantized.ConvReLU2d,
@@ -62,3 +64,34 @@ def get_default_static_quant_module_mappings() -> dict[type, type]:
 def get_default_qconfig_propagation_list() -> set[type]:
     """The classes of modules whose results are observed."""
     return {*DEFAULT_STATIC_QUANT_MODULE_MAPPINGS, *DEFAULT_QAT_MODULE_MAPPINGS, *DEFAULT_DYNAMIC_QUANT_MODULE_MAPPINGS, Sequential}
+
+
+def get_static_quant_module_class(float_module_class: type, additional_static_quant_mapping: dict[type, type] | None = None,
+                                  is_reference: bool = False) -> type:
+    """The quantized class of a float one, with `additional_static_quant_mapping` in front. AssertionError where there is none."""
+    table = get_default_static_quant_reference_module_mappings() if is_reference else DEFAULT_STATIC_QUANT_MODULE_MAPPINGS
+    found = (table | (additional_static_quant_mapping or {})).get(float_module_class)
+    if found is None:
+        raise AssertionError(f"Floating point module class {float_module_class} does not have a corresponding quantized module class")
+    return found
+
+
+def get_dynamic_quant_module_class(float_module_class: type, additional_dynamic_quant_mapping: dict[type, type] | None = None) -> type:
+    """The class with quantized weights of a float one. AssertionError where there is none."""
+    found = (DEFAULT_DYNAMIC_QUANT_MODULE_MAPPINGS | (additional_dynamic_quant_mapping or {})).get(float_module_class)
+    if found is None:
+        raise AssertionError(f"Floating point module class {float_module_class} does not have a corresponding quantized module class")
+    return found
+
+
+def get_default_static_quant_reference_module_mappings() -> dict[type, type]:
+    """Of layers that say in floats what quantized ones compute; a table of its own at each call."""
+    forms = static.reference
+    return {QuantStub: static.Quantize, DeQuantStub: static.DeQuantize, Linear: forms.Linear, conv.Conv1d: forms.Conv1d, conv.Conv2d: forms.Conv2d,
+            conv.Conv3d: forms.Conv3d}
+
+
+def get_default_compare_output_module_list() -> set[type]:
+    """The classes whose results tools compare: float layers with a quantized form, those forms, and the ones for training."""
+    return {*DEFAULT_STATIC_QUANT_MODULE_MAPPINGS, *DEFAULT_STATIC_QUANT_MODULE_MAPPINGS.values(), *DEFAULT_DYNAMIC_QUANT_MODULE_MAPPINGS,
+            *DEFAULT_DYNAMIC_QUANT_MODULE_MAPPINGS.values(), *DEFAULT_QAT_MODULE_MAPPINGS, *DEFAULT_QAT_MODULE_MAPPINGS.values()}

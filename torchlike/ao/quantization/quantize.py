@@ -16,6 +16,7 @@ from ...nn.modules.module import Module
 from ...nn.quantized import FloatFunctional
 from ...nn.utils.parametrize import type_before_parametrizations
 from ..nn.intrinsic.modules import _FusedModule
+from ..nn.intrinsic.qat.normalized import _Normalized
 from .fake_quantize import FakeQuantizeBase
 from .observer import ObserverBase
 from .qconfig import default_dynamic_qconfig, float16_dynamic_qconfig
@@ -86,7 +87,7 @@ def _observe_inside(module: Module, kinds: set, others: set, custom: dict) -> No
         if issubclass(kind, FloatFunctional):
             if getattr(child, "qconfig", None) is not None:
                 child.activation_post_process = child.qconfig.activation()
-        elif isinstance(child, _FusedModule) or kind in others:
+        elif isinstance(child, (_FusedModule, _Normalized)) or kind in others:
             _observe(child)
         elif kind in custom and getattr(child, "qconfig", None) is not None:
             setattr(module, name, custom[kind].from_float(child))
@@ -154,7 +155,7 @@ def convert(module: Module, mapping: dict | None = None, inplace: bool = False, 
 
 def _convert(module: Module, mapping: dict, custom: dict, precomputed: bool) -> None:
     for name, child in list(module.named_children()):
-        if not isinstance(child, _FusedModule) and type_before_parametrizations(child) not in custom:
+        if not isinstance(child, (_FusedModule, _Normalized)) and type_before_parametrizations(child) not in custom:
             _convert(child, mapping, custom, precomputed)
         module._modules[name] = swap_module(child, mapping, custom, precomputed)
 

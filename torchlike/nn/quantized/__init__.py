@@ -4,13 +4,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import torchlike as torch  # functions that a graph sees
 from torchlike._tensor import Tensor
 from torchlike.nn.functional import relu
 from torchlike.nn.modules.linear import Identity
 from torchlike.nn.modules.module import Module
-from torchlike.ops.joining import cat
-from torchlike.ops.matmul import matmul
-from torchlike.ops.pointwise import add, mul
 
 __all__ = ["FXFloatFunctional", "FloatFunctional"]
 
@@ -27,31 +25,31 @@ class FXFloatFunctional(Module):
 
     def add(self, x: Tensor, y: Tensor) -> Tensor:
         """torch.add of tensors."""
-        return self._observed(add(x, y))
+        return self._observed(torch.add(x, y))
 
     def add_scalar(self, x: Tensor, y: float) -> Tensor:
         """torch.add of a number."""
-        return add(x, y)
+        return torch.add(x, y)
 
     def mul(self, x: Tensor, y: Tensor) -> Tensor:
         """torch.mul of tensors."""
-        return self._observed(mul(x, y))
+        return self._observed(torch.mul(x, y))
 
     def mul_scalar(self, x: Tensor, y: float) -> Tensor:
         """torch.mul with a number."""
-        return mul(x, y)
+        return torch.mul(x, y)
 
     def cat(self, x: Sequence[Tensor], dim: int = 0) -> Tensor:
         """torch.cat."""
-        return self._observed(cat(x, dim=dim))
+        return self._observed(torch.cat(x, dim=dim))
 
     def add_relu(self, x: Tensor, y: Tensor) -> Tensor:
         """relu of the sum."""
-        return self._observed(relu(add(x, y)))
+        return self._observed(relu(torch.add(x, y)))
 
     def matmul(self, x: Tensor, y: Tensor) -> Tensor:
         """torch.matmul."""
-        return self._observed(matmul(x, y))
+        return self._observed(torch.matmul(x, y))
 
 
 class FloatFunctional(FXFloatFunctional):

@@ -9,11 +9,12 @@ from typing import Any
 
 import torchlike as torch  # its functions as graphs have them
 
+from ...._core import dtype as dt
 from ...._quantized.operators import _FUNCTIONS, quantized
 from ....fx.graph_module import GraphModule
 from ....fx.node import Node
 from ....nn import functional
-from ....nn.modules import activation, batchnorm, dropout
+from ....nn.modules import activation, batchnorm, dropout, instancenorm, normalization
 from ....nn.modules.module import Module
 from ...nn import intrinsic
 from ...nn import quantized as static
@@ -26,13 +27,17 @@ from ._configuring import new_name, parent
 _QUANTIZED = {reference.Linear: static.Linear, reference.Conv1d: static.Conv1d, reference.Conv2d: static.Conv2d, reference.Conv3d: static.Conv3d,
               intrinsic.LinearReLU: intrinsic.quantized.LinearReLU, intrinsic.ConvReLU1d: intrinsic.quantized.ConvReLU1d,
               intrinsic.ConvReLU2d: intrinsic.quantized.ConvReLU2d, intrinsic.ConvReLU3d: intrinsic.quantized.ConvReLU3d}
+_WITH_RELU = {reference.Linear: intrinsic.quantized.LinearReLU, reference.Conv1d: intrinsic.quantized.ConvReLU1d,
+              reference.Conv2d: intrinsic.quantized.ConvReLU2d, reference.Conv3d: intrinsic.quantized.ConvReLU3d}
 _DYNAMIC = {reference.Linear: dynamic.Linear, intrinsic.LinearReLU: intrinsic.quantized.dynamic.LinearReLU}
 _OWN_SCALE = {batchnorm.BatchNorm2d: static.BatchNorm2d, batchnorm.BatchNorm3d: static.BatchNorm3d, activation.ELU: static.ELU,
-              activation.LeakyReLU: static.LeakyReLU, activation.Hardswish: static.Hardswish, dropout.Dropout: static.Dropout,
+              instancenorm.InstanceNorm1d: static.InstanceNorm1d, instancenorm.InstanceNorm2d: static.InstanceNorm2d,
+              instancenorm.InstanceNorm3d: static.InstanceNorm3d, normalization.LayerNorm: static.LayerNorm, activation.Softmax: static.Softmax,
+              activation.PReLU: static.PReLU, activation.LeakyReLU: static.LeakyReLU, activation.Hardswish: static.Hardswish, dropout.Dropout: static.Dropout,
               intrinsic.BNReLU2d: intrinsic.quantized.BNReLU2d, intrinsic.BNReLU3d: intrinsic.quantized.BNReLU3d}
 _OWN_SCALE_FUNCTIONS = {functional.elu: "elu", functional.hardswish: "hardswish", functional.leaky_relu: "leaky_relu", functional.dropout: "dropout",
                         functional.layer_norm: "layer_norm", functional.instance_norm: "instance_norm"}
-_SAME_SCALE = {*ops.COMPUTED, *(k for k in FIXED if k is not activation.Softmax)}
+_SAME_SCALE = {*ops.COMPUTED, *FIXED}
 _PRODUCTS = {functional.linear: "linear", functional.conv1d: "conv1d", functional.conv2d: "conv2d", functional.conv3d: "conv3d"}
 
 
@@ -86,15 +91,18 @@ class _Lowering:
     def layers(self) -> None:
         """Layers between steps."""
         for step in self._steps():
-            node, _ = self._behind(step, _QUANTIZED, (0,))
-            if node is None or step.args[0] is not node:
+            node, relu = self._behind(step, _QUANTIZED, (0,))
+            if node is None:
                 continue
             module = self.modules[node.target]
             if isinstance(module, intrinsic.modules._FusedModule) and type(module[0]) not in _QUANTIZED:
                 continue
-            self._set(node, _QUANTIZED[type(module)].from_reference(module, *self._scale(step)))
+            made = (_WITH_RELU if relu is not None and type(module) in _WITH_RELU else _QUANTIZED)[type(module)]
+            self._set(node, made.from_reference(module, *self._scale(step)))
             node.replace_input_with(node.args[0], node.args[0].args[0])
             self._erase(step, node)
+            if relu is not None:
+                self.graph.erase_node(relu)
 
     def dynamic_layers(self) -> None:
         """Layers whose inputs are quantized as they come."""
@@ -138,7 +146,9 @@ class _Lowering:
             weight = self._value(node.args[1].args[0])
         except KeyError:
             return None
-        if name != "linear":
+        if weight.dtype is dt.float16:
+            packed = quantized.linear_prepack_fp16(weight.float(), values.get("bias"))
+        elif name != "linear":
             dims = int(name[4])
             defaults = {"stride": 1, "padding": 0, "dilation": 1, "groups": 1} | values
             spread = [[v] * dims if isinstance(v, int) else list(v) for v in (defaults[k] for k in ("stride", "padding", "dilation"))]
@@ -165,6 +175,27 @@ class _Lowering:
             zero_point.append(node)
             self._erase(step, node, numbers=False)
             if relu is not None:
+                self.graph.erase_node(relu)
+
+    def dynamic_products(self) -> None:
+        """Linear functions whose inputs are quantized as they come."""
+        for node in list(self.graph.nodes):
+            relu = next(iter(node.users)) if len(node.users) == 1 else None
+            if self._kind(relu) not in (functional.relu, activation.ReLU):
+                relu = None
+            if self._kind(node) is not functional.linear or (node.name in self.qconfigs and self.qconfigs[node.name] is None) or \
+                    not (_back(node.args[0]) and _back(node.args[1]) and _calls(node.args[0].args[0], "quantize_per_tensor_dynamic")):
+                continue
+            step = node.args[0].args[0]
+            with self.graph.inserting_before(node):
+                packed = self._packed(node)
+            if packed is None:
+                continue
+            half = step.args[1] is dt.float16
+            node.target = getattr(quantized, f"linear{'_relu' if relu is not None else ''}_dynamic{'_fp16' if half else ''}")
+            node.args, node.kwargs = (step.args[0], packed, *(() if half else step.args[2:])), {}
+            if relu is not None:
+                relu.replace_all_uses_with(node)
                 self.graph.erase_node(relu)
 
     # -- what has no weights ---------------------------------------------------------------------------------------------
@@ -212,7 +243,7 @@ class _Lowering:
                 self._erase(step, node)
                 continue
             scale, zero_point = step.args[1:3]
-            kwargs = {k: v for k, v in node.kwargs.items() if not (k == "inplace" and kind is functional.hardswish)}
+            kwargs = {k: v for k, v in node.kwargs.items() if k != "inplace" or kind is functional.leaky_relu}
             with self.graph.inserting_after(zero_point):
                 made = self.graph.call_function(getattr(quantized, _OWN_SCALE_FUNCTIONS[kind]), node.args,
                                                 {**kwargs, "output_scale": scale, "output_zero_point": zero_point})
@@ -227,6 +258,7 @@ def lower(model: GraphModule, qconfigs: dict[str, Any], scopes: dict[str, Any]) 
     work.layers()
     work.dynamic_layers()
     work.products()
+    work.dynamic_products()
     work.sums()
     work.sizes()
     work.others()

@@ -13,6 +13,7 @@ from ....fx.graph_module import GraphModule
 from ....fx.node import Node
 from ....nn import functional
 from ....nn.modules.activation import ReLU
+from ....nn.modules.conv import Conv1d
 from ....nn.modules.linear import Linear
 from ....nn.modules.module import Module
 from ...nn import intrinsic, qat
@@ -29,8 +30,7 @@ from .custom_config import PrepareCustomConfig
 _INTEGERS = (dt.quint8, dt.qint8, dt.qint32, dt.float16)
 _floats = PlaceholderObserver.with_args(dtype=dt.float32)
 _quantized = PlaceholderObserver.with_args(dtype=dt.quint8)
-QAT = {**get_default_qat_module_mappings(), **{float_: trained for float_, trained in ((qat.Conv1d._FLOAT_MODULE, qat.Conv1d),
-                                                                                     (intrinsic.ConvReLU1d, intrinsic.qat.ConvReLU1d))}}
+QAT = get_default_qat_module_mappings() | {Conv1d: qat.Conv1d, intrinsic.ConvReLU1d: intrinsic.qat.ConvReLU1d}
 
 
 @dataclasses.dataclass
@@ -91,7 +91,7 @@ class _Observers:
             before = node.args[0] if len(node.args) == 1 else None
             if kind in ops.RELUS and isinstance(before, Node) and len(before.users) == 1 and before not in found:
                 of = self._kind(before)
-                if of in ops.SUMS or (of in ops.PRODUCTS and kind in (ReLU, functional.relu)):
+                if of in ops.SUMS or ((of in ops.PRODUCTS or of in ops.LAYERS) and kind in (ReLU, functional.relu)):
                     first, kind = before, of
             if ops.quantizable(kind) or kind in self.custom_classes:
                 match = _Match(first, node, kind)

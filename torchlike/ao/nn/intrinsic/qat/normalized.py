@@ -135,8 +135,7 @@ class _ConvBn(_Normalized):
         """The convolution with the normalization in its weight and bias."""
         bn = self.bn
         made = self._FLOAT_MODULE._kinds[0](*self._sizes(self))
-        made.weight, made.bias = fuse_conv_bn_weights(self.weight.detach(), None if self.bias is None else self.bias.detach(), bn.running_mean, bn.running_var,
-                                                      bn.eps, bn.weight, bn.bias)
+        made.weight, made.bias = fuse_conv_bn_weights(self.weight, self.bias, bn.running_mean, bn.running_var, bn.eps, bn.weight, bn.bias)
         return (made if self._RELU is None else self._RELU(made, ReLU())).train(self.training)
 
 

@@ -13,9 +13,10 @@ from .activation import ELU, BatchNorm2d, BatchNorm3d, Hardswish, LeakyReLU, ReL
 from .conv import Conv1d, Conv2d, Conv3d
 from .functional_modules import QFunctional
 from .linear import Linear
+from .normalization import GroupNorm, InstanceNorm1d, InstanceNorm2d, InstanceNorm3d, LayerNorm, PReLU, Sigmoid, Softmax
 
-__all__ = ["ELU", "BatchNorm2d", "BatchNorm3d", "Conv1d", "Conv2d", "Conv3d", "DeQuantize", "Dropout", "Hardswish", "LeakyReLU", "Linear", "QFunctional", "Quantize",
-           "ReLU6"]
+__all__ = ["ELU", "BatchNorm2d", "BatchNorm3d", "Conv1d", "Conv2d", "Conv3d", "DeQuantize", "Dropout", "GroupNorm", "Hardswish", "InstanceNorm1d", "InstanceNorm2d",
+           "InstanceNorm3d", "LayerNorm", "LeakyReLU", "Linear", "PReLU", "QFunctional", "Quantize", "ReLU6", "Sigmoid", "Softmax"]
 
 
 class Quantize(Module):
