@@ -267,7 +267,7 @@ def test_mappings(torch):
     default = q.get_default_qat_qconfig_mapping("qnnpack")
     return (repr(mapping), mapping.to_dict(), q.QConfigMapping.from_dict(mapping.to_dict()).to_dict(), repr(q.QConfigMapping()), len(default.object_type_qconfigs),
             [str(getattr(k, "__name__", k)) for k in default.object_type_qconfigs], caught(q.get_default_qconfig_mapping, "nothing"),
-            [(k, str(type(v.activation()).__name__), str(v.weight().dtype)) for k, v in vars(q.qconfig).items()
+            [(k, str(type(v.activation()).__name__), str(v.weight().dtype)) for k, v in sorted(vars(q.qconfig).items())
              if isinstance(v, q.QConfig) and k[0] != "_" and "only" not in k and "4bit" not in k])
 
 
