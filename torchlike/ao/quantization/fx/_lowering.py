@@ -60,8 +60,8 @@ class _Lowering:
         return node.target if isinstance(node, Node) and node.op == "call_function" else None
 
     def _set(self, node: Node, module: Module) -> None:
+        """In the float module's place; `modules` keeps that one, for its other calls."""
         setattr(self.modules[parent(node.target)], node.target.rpartition(".")[2], module)
-        self.modules[node.target] = module
 
     def _steps(self) -> list[Node]:
         return [n for n in self.graph.nodes if _calls(n, "quantize_per_tensor")]
