@@ -81,7 +81,8 @@ def _models(t):
             z = self.g(h[0])
             return self.o(z) + self.o(y[0]), self.o(self.e((x[0] > 0).sum(-1)))  # a layer of several calls
 
-    return {"recurrent": (Recurrent(), (3, 2, 4)), "residual": (Residual(), (2, 3, 8, 8)), "activations": (Activations(), (2, 2, 9)), "functions": (Functions(), (3, 6)), "wrapped": (Wrapped(), (4, 4)),
+    return {"recurrent": (Recurrent(), (3, 2, 4)),
+            "residual": (Residual(), (2, 3, 8, 8)), "activations": (Activations(), (2, 2, 9)), "functions": (Functions(), (3, 6)), "wrapped": (Wrapped(), (4, 4)),
             "plain": (nn.Sequential(nn.Linear(4, 5), nn.BatchNorm1d(5), nn.ReLU(), nn.Linear(5, 3), nn.ReLU6(), nn.Linear(3, 2)), (3, 4))}
 
 

@@ -243,6 +243,9 @@ def convert(model: GraphModule, is_reference: bool, custom: ConvertCustomConfig,
     state = model.meta.get("_observed_graph_module_attrs") if isinstance(model, GraphModule) else None
     if state is None:
         raise AssertionError("incoming model must be produced by prepare_fx")
+    modules = dict(model.named_modules(remove_duplicate=False))
+    if is_reference and any(n.name in state.observed and ops.kind_of(n, modules) in ops.RECURRENT for n in model.graph.nodes):
+        raise RuntimeError("convert_to_reference_fx of recurrent layers is not supported yet by torchlike")
     converter = _Converter(model, state, custom, mapping)
     converter.run()
     model.graph.eliminate_dead_code()
