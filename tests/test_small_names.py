@@ -233,3 +233,9 @@ def test_switches_of_other_machines(torch):
     return (seen, error(torch.backends.mps.is_macos_or_newer, 13, 0), torch.autograd.graph.set_warn_on_accumulate_grad_stream_mismatch(False),
             torch.autograd.kineto_available(), torch.xpu.set_rng_state(torch.get_rng_state()),
             {name: member.value for name, member in torch.profiler.ProfilerActivity.__members__.items()})
+
+
+@same
+def test_what_extensions_ask(torch):
+    """The C++ classes that a build has."""
+    return torch.compiled_with_cxx11_abi(), caught(torch.compiled_with_cxx11_abi, 1)

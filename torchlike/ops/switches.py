@@ -137,6 +137,12 @@ def typename(obj, /) -> str:
     return owner.__qualname__ if module in ("", "builtins") else f"{module}.{owner.__qualname__}"
 
 
+@public(method=False)
+def compiled_with_cxx11_abi() -> bool:
+    """Whether PyTorch of this version has the C++ library's newer classes, which extensions built for it must share: it always has."""
+    return True
+
+
 def _assert(condition, message: str) -> None:
     """AssertionError with the message unless the condition holds. A function, so that a graph can hold it."""
     if not condition:
