@@ -134,7 +134,7 @@ class Host:
         if memory is None or memory.size > self.array.size:  # expanded: what reads it need not
             return None
         out._value.epoch = Unread(memory)
-        return _special(op, (t, *numbers), out)
+        return _special(op, (t, *numbers), out, plan, True)
 
     def pick(self, op: Op, args: Sequence, statics: tuple) -> Tensor | None:
         """What an operation picks of this memory, read at once; None where that is not little, or must be recorded."""
@@ -153,7 +153,7 @@ class Host:
         made = silently(plan.numpy, memory, *[x if x is None else np.asarray(x) for x in arrays])
         out = _new(Tensor)
         out._value = Value(plan.outs[0], np.array(made) if np.may_share_memory(made, memory) else made)
-        return _special(op, args, out)
+        return _special(op, args, out, plan, True)
 
     def put(self, t: Tensor, st: Storage, new: Tensor) -> bool:
         """Write `new` where t lies; False where a graph must know."""

@@ -13,9 +13,9 @@ from ._core.aval import Aval
 from ._core.grad_mode import inference, mode
 from ._core.graph import NOT_A_LEAF, UNDER_INFERENCE, UNDER_NO_GRAD, AccumulateGrad, Node, Outside, Stale, node_class
 from ._core.history import warn
-from ._core.layout import Layout, contiguous, extent, joined, overlapping
+from ._core.layout import Examples, Layout, contiguous, extent, joined, overlapping
 from ._core.program import record
-from ._core.registry import OPS, View
+from ._core.registry import OPS, Plan, View
 from ._core.shown import Shown
 from ._core.value import Value, is_tracer, of_array
 from ._fields import AttributesOf, Fields, fields, share, show
@@ -194,14 +194,13 @@ class Tensor(Fields, metaclass=Shown):
         st = self._storage
         if st is not None and st.host is not None and position is None and (out := st.host.view(self, op, statics, numbers)) is not None:
             return out
-        value = self._current()
-        layout = self._layout or contiguous(value.aval.shape)
-        if position is None:
-            made_layout = op.layout(layout, (*numbers, *statics))
-        else:
-            made_layout, numbers = op.layout(layout, (0, *statics)), (position,)
+        value, layout = self._current(), self._layout
+        rest = (*numbers, *statics) if numbers else statics if position is None else (0, *statics)
+        made_layout = op.layout_of_contiguous(value.aval, rest) if layout is None else op.layout(layout, rest)
+        if position is not None:
+            numbers = (position,)
         if self._plain and value.__class__ is Value and (st is None or st.host is None) and not inference[0]:  # as in apply, which asks for more
-            values = [value, *numbers]
+            values = [value, *numbers] if numbers else [value]
             plan, made = record(op, values, statics)
             out = _new(Tensor)
             out._value = made[0]
@@ -660,7 +659,7 @@ def apply(op, args, statics: tuple = ()):
     """
     values = []
     edges = []
-    special = needs = False
+    special = laid = needs = False
     for x in args:
         if isinstance(x, Fields):
             st = x._storage
@@ -676,7 +675,9 @@ def apply(op, args, statics: tuple = ()):
             else:
                 edges.append((edge, x._out))
                 needs = True
-            if x._layout is not None or not x._plain:
+            if x._layout is not None:
+                laid = True
+            if not x._plain:
                 special = True
         else:
             values.append(x)
@@ -688,14 +689,14 @@ def apply(op, args, statics: tuple = ()):
         out._value = made[0]
         if node is not None:
             out._edge = node
-        return _special(op, args, out) if special or inference[0] else out
+        return _special(op, args, out, plan, special) if special or laid or inference[0] else out
     outs = []
     for i, v in enumerate(made):
         out = _new(Tensor)
         out._value = v
         if node is not None and v.aval.dtype.category >= dt.FLOAT:
             out._edge, out._out = node, i
-        outs.append(_special(op, args, out) if special or inference[0] else out)
+        outs.append(_special(op, args, out, plan, special) if special or laid or inference[0] else out)
     return tuple(outs)
 
 
@@ -723,16 +724,18 @@ def _node_facts(op, plan, edges, pattern: int) -> tuple:
     return found
 
 
-def _special(op, args, out: Tensor) -> Tensor:
-    """Results of non-contiguous inputs keep their strides; results on subclasses of Tensor are of the subclass; nothing is saved for
-    gradients that end at once."""
+def _special(op, args, out: Tensor, plan: Plan, special: bool) -> Tensor:
+    """Results of non-contiguous inputs keep their strides; and where some inputs are `special`, results on subclasses of Tensor are of the
+    subclass, and nothing is saved for gradients that end at once."""
     if out._value.__class__ is not Value:
         return out._value.place(args, out)
     if op.pointwise and out._value.aval.ndim:
-        shape = out._value.aval.shape
-        out._layout = joined(shape, tuple([a._layout or contiguous(a._value.aval.shape) for a in args if isinstance(a, Fields)]))
+        layouts = [a._layout if isinstance(a, Fields) else None for a in args]
+        out._layout = _joined_layout(args, layouts, plan)
         if out._edge is not None:
-            out._edge.layouts = [a._layout if isinstance(a, Fields) else None for a in args]
+            out._edge.layouts = layouts
+    if not special and not inference[0]:
+        return out
     for i, a in enumerate(args):
         if isinstance(a, Fields) and not a._plain:
             if a._inference:
@@ -749,6 +752,17 @@ def _special(op, args, out: Tensor) -> Tensor:
     if args[0]._inference if isinstance(op, View) else mode.inference:  # a view is what its base is
         out._inference, out._plain = True, False
     return out
+
+
+def _joined_layout(args, layouts: list, plan: Plan) -> Layout | None:
+    """The layout of an elementwise result, whose inputs have these where they are not contiguous."""
+    key = tuple(layouts)
+    found = plan.joined.get(key, plan)
+    if found is plan or Examples in map(type, layouts):
+        found = joined(plan.outs[0].shape, tuple([a._layout or contiguous(a._value.aval.shape) for a in args if isinstance(a, Fields)]))
+        if Examples not in map(type, layouts):
+            plan.joined[key] = found
+    return found
 
 
 def _lower(a: type, b: type) -> type:

@@ -249,14 +249,20 @@ def _at_once(op: Op, values: list, statics: tuple, prog: Program) -> tuple | Non
     elif plan is None or not plan.at_once:
         return None
     try:
-        made = silently(plan._numpy or plan.numpy, *args)
+        kernel = plan._numpy or plan.numpy
+        made = kernel(*args) if op.free else silently(kernel, *args)  # views compute nothing
     except Exception:  # raised, as any other, where somebody looks at the result
         return None
     history.at_once += 1
     if plan.single:
         if made.base is not None:
-            _share(made, values)
-        return plan, (Value(plan.outs[0], made),)
+            if op.free:
+                values[0].shared = True
+            else:
+                _share(made, values)
+        v = _new(Value)  # as in record
+        v.aval, v.array, v.epoch, v.ref, v.shared, v.bounds = plan.outs[0], made, None, None, False, None
+        return plan, (v,)
     for array in made:
         if array.base is not None:
             _share(array, values)

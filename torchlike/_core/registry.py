@@ -17,7 +17,7 @@ import numpy as np
 from . import dtype as dt
 from . import precision
 from .arrays import cast
-from .aval import NUMBERS, Aval, aval, broadcast_shapes, forget_unused, result_dtype
+from .aval import FLOAT, INT, NUMBERS, Aval, aval, broadcast_shapes, forget_unused, result_dtype
 from .derivative import Derivative, ElementwiseDerivative, PutDerivative, ViewDerivative
 from .errors import not_implemented
 from .halves import MANY, converted
@@ -34,7 +34,7 @@ class Plan:
     """An op at given avals and statics."""
 
     __slots__ = ("number", "op", "avals", "statics", "outs", "single", "run", "differentiable", "device", "precision", "host", "_numpy", "_xla", "_saved", "_depends", "nodes",
-                 "last_run", "steady", "at_once", "of_numbers", "cost", "written")
+                 "last_run", "steady", "at_once", "of_numbers", "cost", "written", "exact", "joined")
 
     def __init__(self, op, avals, statics, outs, run, device):
         self.number = next(_numbers)  # tells it from plans that are no more, as its identity does not
@@ -44,6 +44,8 @@ class Plan:
         self.outs = tuple(aval(shape, d, device) for shape, d in ([outs] if self.single else outs))
         self.differentiable = op.differentiable and any(o.dtype.category >= dt.FLOAT for o in self.outs)
         self.host = None  # a quicker form of `run` with NumPy
+        self.exact = False  # whether what that makes is of the right dtype in any case
+        self.joined: dict[tuple, Layout | None] = {}  # of an elementwise operation: layouts of the result by those of the inputs
         self._numpy = self._xla = self._depends = None
         self._saved = {}
         self.nodes: dict[int, tuple] = {}  # see _tensor._node
@@ -119,6 +121,10 @@ class Plan:
 
 def _numpy_kernel(plan: Plan) -> Callable | None:
     op, kernel = plan.op, plan.host or functools.partial(plan.run, np)
+    if op.bound is not None:
+        return op.bound(plan)
+    if plan.exact:
+        return kernel if plan.outs[0].ndim else lambda *arrays: np.asarray(kernel(*arrays))
     if op.numpy is None:
         return _interpreted(plan)
     if op.numpy is not True:
@@ -177,6 +183,7 @@ class Op:
     private = 0  # how many of its last results only its derivative reads
     cudnn = False  # torch computes it with cuDNN on a GPU, to that library's precision: see precision.py
     free = False  # its NumPy form makes views and touches no element
+    bound: Callable | None = None  # makes a plan's NumPy kernel, whose result is an array of the right dtype in any case
     picks = False  # its result is elements of its first input, mostly few of them
     at_once = False  # whether some plan of it is
     normalizes = False  # its last pass over the data is elementwise, and its derivative's: XLA fuses that with what reads the result
@@ -330,6 +337,7 @@ class Elementwise(Op):
     """Broadcasting, promoting op. `promote`: 'arith' (torch.result_type), 'float' (integers become the default float),
     'bool' (computed in the common type, result bool), 'same' (the first input's type), or a function of the common dtype.
 
+    `ufunc`: NumPy's function that is the kernel.
     `real`: complex inputs are refused, as torch's kernel refuses them; a text is the RuntimeError of the function itself.
     `grads`: one function per input, `(xp, g, <names of inputs, 'out', or statics>)`, or None where no gradient flows.
     """
@@ -337,9 +345,9 @@ class Elementwise(Op):
     pointwise = cheap = cheap_derivative = True
     steps = False  # whether a result is a matter of the type's own steps, so that 16-bit floats have to be computed in 16 bits
 
-    def __init__(self, name, kernel, *, promote="arith", grads=None, numpy=True, torch_name=None, real=False):
+    def __init__(self, name, kernel, *, promote="arith", grads=None, numpy=True, torch_name=None, real=False, ufunc=None):
         super().__init__(name, kernel, numpy=numpy, vjp=None if grads is not None else False, torch_name=torch_name)
-        self.promote, self.real = promote, real
+        self.promote, self.real, self.ufunc = promote, real, ufunc
         if grads is not None:
             self.differentiable = True
             self.derivative = ElementwiseDerivative(self, grads)
@@ -374,7 +382,11 @@ class Elementwise(Op):
             return r if r.dtype == out_np else cast(xp, r, out_np)
         plan = Plan(self, avals, statics, (shape, out), run, device)
         casts = [a is not None and (a.number or a.dtype.np != compute_np) for a in avals]
-        if not any(casts) and not statics:
+        if self.ufunc is not None and not statics and compute_np.kind in "fciub" and all(
+                [not c or compute_np.kind == "f" and (a is FLOAT or a is INT) or compute is dt.int64 and a is INT for a, c in zip(avals, casts)]):
+            # NumPy takes such a number as `cast` makes it
+            plan.host, plan.exact = self.ufunc, True
+        elif not any(casts) and not statics:
             plan.host = functools.partial(kernel, np)
         elif len(casts) == 2 and casts[1] and not casts[0] and not statics:  # a tensor and a number
             plan.host = lambda x, y: kernel(np, x, cast(np, y, compute_np))
@@ -421,7 +433,14 @@ class View(Op):
     def layout(self, layout: Layout, rest: tuple) -> Layout:
         if layout.__class__ is Examples:
             return layout.of(self.layout(Layout(*layout), rest))
-        key = (layout, rest)
+        return self._cached_layout((layout, rest), layout, rest)
+
+    def layout_of_contiguous(self, a: Aval, rest: tuple) -> Layout:
+        """The same of a contiguous tensor."""
+        key = (a, rest)
+        return self.layouts.get(key) or self._cached_layout(key, contiguous(a.shape), rest)
+
+    def _cached_layout(self, key: tuple, layout: Layout, rest: tuple) -> Layout:
         found = self.layouts.get(key)
         if found is None:
             if len(self.layouts) > 10_000:

@@ -232,15 +232,15 @@ def zero_(input) -> Tensor:
 
 # -- comparison and logic ------------------------------------------------------------------------------------------------
 
-eq = binary("eq", lambda xp, x, y: x == y, None, promote="bool", numbers=("other",))
-ne = binary("ne", lambda xp, x, y: x != y, None, promote="bool", numbers=("other",), names=("not_equal",))
-lt = binary("lt", lambda xp, x, y: x < y, None, promote="bool", numbers=("other",), real=True, names=("less",))
-le = binary("le", lambda xp, x, y: x <= y, None, promote="bool", numbers=("other",), real=True, names=("less_equal",))
-gt = binary("gt", lambda xp, x, y: x > y, None, promote="bool", numbers=("other",), real=True, names=("greater",))
-ge = binary("ge", lambda xp, x, y: x >= y, None, promote="bool", numbers=("other",), real=True, names=("greater_equal",))
-logical_and = binary("logical_and", lambda xp, x, y: xp.logical_and(x, y), None, promote="bool")
-logical_or = binary("logical_or", lambda xp, x, y: xp.logical_or(x, y), None, promote="bool")
-logical_xor = binary("logical_xor", lambda xp, x, y: xp.logical_xor(x, y), None, promote="bool")
+eq = binary("eq", lambda xp, x, y: x == y, None, promote="bool", numbers=("other",), ufunc=np.equal)
+ne = binary("ne", lambda xp, x, y: x != y, None, promote="bool", numbers=("other",), names=("not_equal",), ufunc=np.not_equal)
+lt = binary("lt", lambda xp, x, y: x < y, None, promote="bool", numbers=("other",), real=True, names=("less",), ufunc=np.less)
+le = binary("le", lambda xp, x, y: x <= y, None, promote="bool", numbers=("other",), real=True, names=("less_equal",), ufunc=np.less_equal)
+gt = binary("gt", lambda xp, x, y: x > y, None, promote="bool", numbers=("other",), real=True, names=("greater",), ufunc=np.greater)
+ge = binary("ge", lambda xp, x, y: x >= y, None, promote="bool", numbers=("other",), real=True, names=("greater_equal",), ufunc=np.greater_equal)
+logical_and = binary("logical_and", lambda xp, x, y: xp.logical_and(x, y), None, promote="bool", ufunc=np.logical_and)
+logical_or = binary("logical_or", lambda xp, x, y: xp.logical_or(x, y), None, promote="bool", ufunc=np.logical_or)
+logical_xor = binary("logical_xor", lambda xp, x, y: xp.logical_xor(x, y), None, promote="bool", ufunc=np.logical_xor)
 _LOGICAL_NOT = Elementwise("logical_not", lambda xp, x: xp.logical_not(x), promote="bool")
 
 

@@ -58,6 +58,30 @@ def refuse_many(items, shape: tuple) -> None:
         raise IndexError(f"too many indices for tensor of dimension {len(shape)}")
 
 
+def cuts_of(items: tuple, shape: tuple, alias: bool) -> list | None:
+    """The parts that ints and slices ask for, as in `parsed`; None where there are other indices, or torch refuses these."""
+    if len(items) > len(shape):
+        return None
+    parts = []
+    for dim, (i, size) in enumerate(zip(items, shape)):
+        cls = i.__class__
+        if cls is slice:
+            start, stop, step = i.indices(size)
+            if step == 1:
+                n = stop - start if stop > start else 0
+            elif step > 1:
+                n = max(0, -(-(stop - start) // step))
+            else:
+                return None
+            if n != size or step != 1 or alias and (i.start is not None or i.stop is not None):
+                parts.append((dim, start, n, step))
+        elif cls is int and -size <= i < size:
+            parts.append((dim, i + size if i < 0 else i, -1, 1))
+        else:
+            return None
+    return parts
+
+
 def parsed(items, shape: tuple, alias: bool) -> tuple[list, list, dict, bool]:
     """What indices ask for: parts (dimension, start, length or -1, step) and new dimensions (where in the result, before which of t's), advanced
     indices by their dimension in the view, and whether some position came from a tensor. `alias`: also where a part is all of t."""

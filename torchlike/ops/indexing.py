@@ -21,7 +21,7 @@ from .basic import to_device
 from .element_writes import Loop, is_element, read_element, write_element
 from .from_data import place
 from .index_kernels import INDEX, INDEX_PUT, INDEX_PUT_MASK, take_shape
-from .index_parsing import MASKS, dims_used, from_start, items_of, parsed, refuse_many
+from .index_parsing import MASKS, cuts_of, dims_used, from_start, items_of, parsed, refuse_many
 from .index_ranges import check_range
 from .part_writes import write_part
 from .parts import link_of
@@ -44,6 +44,11 @@ def getitem(self: Tensor, index) -> Tensor:
                              "tensor to a number")
         return take_index(self, 0, from_start(index, shape[0], 0))
     try:
+        if cls is tuple or cls is slice:
+            cuts = cuts_of(index if cls is tuple else (index,), self._value.aval.shape, True)
+            link = link_of(self, cuts) if cuts else None
+            if link is not None:
+                return self._view(*link)
         t, advanced = _basic(self, index)
     except Exception as error:
         return _taken_over(error, Tensor.__getitem__, self, index)

@@ -3,31 +3,27 @@ from __future__ import annotations
 
 from .._arguments import refuse_long
 from .._core import program
-from .._core.layout import contiguous
 from .._core.value import Value
 from .._tensor import Tensor
 from .creation import filled
 from .element_writes import changed, is_root
-from .index_parsing import parsed
+from .index_parsing import cuts_of
 from .parts import link_of
-
-_BASIC = frozenset((int, slice))
-
 
 def write_part(t: Tensor, index: int | slice | tuple, value: float | bool | Tensor) -> bool:
     """t[index] = value, if it is that simple."""
-    items = index if index.__class__ is tuple else (index,)
-    if not _BASIC.issuperset(map(type, items)) or not is_root(t):
+    if not is_root(t):
         return False
     here = t._current()
     a = here.aval
-    if here.__class__ is not Value or here.array is program.META_ARRAY or len(items) > a.ndim:
+    if here.__class__ is not Value or here.array is program.META_ARRAY:
         return False
-    link = link_of(t, parsed(items, a.shape, False)[0])
+    cuts = cuts_of(index if index.__class__ is tuple else (index,), a.shape, False)
+    link = None if cuts is None else link_of(t, cuts)
     if link is None:
         return False
     op, statics, *numbers = link
-    shape = op.layout(contiguous(a.shape), (*[0] * len(numbers), *statics)).shape  # whatever the positions
+    shape = op.layout_of_contiguous(a, (*[0] * len(numbers), *statics)).shape  # whatever the positions
     if value.__class__ is not Tensor:
         if value.__class__ is int:
             refuse_long(value)

@@ -7,7 +7,7 @@ from jax import lax
 from .._core.layout import Layout
 from .._core.registry import View
 from .._tensor import Tensor
-from .slicing import FEW, index_link, is_data, set_slice, slice_link, spread, written
+from .slicing import FEW, index_link, indexed, is_data, set_slice, slice_link, spread, written
 
 # A part is told by (dim, start, n) for each indexed dimension, in order: n elements from start, or the one at start where n is -1.
 # Starts that are data (see is_data) are numbers of the operation, in order, and None in the part.
@@ -21,7 +21,8 @@ def _starts(part: Part, numbers: tuple) -> list:
     return [next(data) if start is None else start for _, start, _ in part]
 
 
-def _index(ndim: int, part: Part, numbers: tuple) -> tuple:
+def _index(ndim: int, *rest) -> tuple:
+    *numbers, part = rest
     index: list = [slice(None)] * ndim
     for (dim, _, n), start in zip(part, _starts(part, numbers)):
         index[dim] = start if n < 0 else slice(start, start + n)
@@ -39,7 +40,7 @@ def _window(shape: tuple, part: Part, numbers: tuple) -> tuple[list, list]:
 def _take(xp, x, *rest):
     *numbers, part = rest
     if xp is np:
-        return x[_index(x.ndim, part, numbers)]
+        return x[_index(x.ndim, *rest)]
     starts, sizes = _window(x.shape, part, numbers)
     out = lax.dynamic_slice(x, starts, sizes) if numbers else lax.slice(x, starts, [s + n for s, n in zip(starts, sizes)])
     return lax.squeeze(out, [dim for dim, _, n in part if n < 0])
@@ -48,7 +49,7 @@ def _take(xp, x, *rest):
 def _put(xp, base, new, *rest):
     *numbers, part = rest
     if xp is np:
-        return written(base, _index(base.ndim, part, numbers), new)
+        return written(base, _index(base.ndim, *rest), new)
     starts, sizes = _window(base.shape, part, numbers)
     return set_slice(xp, base, new.reshape(sizes), starts)
 
@@ -71,7 +72,8 @@ def _layout(a: Layout, *rest) -> Layout:
 
 
 # torch makes a view for each dimension; the last one's name is that of the node
-_BY_LAST = {kind: View(f"part_{kind}", _take, put=_put, layout=_layout, spread=_spread, torch_name=f"{kind.capitalize()}Backward0") for kind in ("select", "slice")}
+_BY_LAST = {kind: indexed(View(f"part_{kind}", _take, put=_put, layout=_layout, spread=_spread, torch_name=f"{kind.capitalize()}Backward0"), _index)
+            for kind in ("select", "slice")}
 SELECT_PART = _BY_LAST["select"]
 
 
@@ -81,7 +83,10 @@ def link_of(t: Tensor, cuts: list[tuple[int, int, int, int]], data: bool = False
     if len(cuts) == 1:
         (dim, start, n, step), = cuts
         return index_link(t, dim, start, data) if n < 0 else slice_link(t, dim, start, n, step)
-    if not cuts or any(cut[3] != 1 for cut in cuts):
+    for cut in cuts:
+        if cut[3] != 1:
+            return None
+    if not cuts:
         return None
     op = _BY_LAST["select" if cuts[-1][2] < 0 else "slice"]
     if not data and not is_data(t):

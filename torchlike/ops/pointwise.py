@@ -70,9 +70,9 @@ def only(kernel: str, least: int = dt.BOOL, most: int = dt.COMPLEX) -> Callable[
     return kinds
 
 
-def binary(name: str, kernel, grads, *, numbers=(), promote="arith", names=(), inplace=True, torch_name=None, real=False):
+def binary(name: str, kernel, grads, *, numbers=(), promote="arith", names=(), inplace=True, torch_name=None, real=False, ufunc=None):
     """Publish `torch.name(input, other)` with its method, in-place and out= forms; `numbers`: which of the two may be a number."""
-    op = Rounded(name, kernel, promote=promote, grads=grads, torch_name=torch_name, real=real)
+    op = Rounded(name, kernel, promote=promote, grads=grads, torch_name=torch_name, real=real, ufunc=ufunc)
     plain = PLAIN if "other" in numbers else ()
 
     def f(input, other):
@@ -86,11 +86,11 @@ def binary(name: str, kernel, grads, *, numbers=(), promote="arith", names=(), i
     return f
 
 
-ADD = Rounded("add", lambda xp, x, y: xp.add(x, y), grads=(lambda xp, g: g, lambda xp, g: g))
-SUB = Rounded("sub", lambda xp, x, y: xp.subtract(x, y), grads=(lambda xp, g: g, lambda xp, g: -g))
-MUL = Elementwise("mul", lambda xp, x, y: xp.multiply(x, y),
+ADD = Rounded("add", lambda xp, x, y: xp.add(x, y), grads=(lambda xp, g: g, lambda xp, g: g), ufunc=np.add)
+SUB = Rounded("sub", lambda xp, x, y: xp.subtract(x, y), grads=(lambda xp, g: g, lambda xp, g: -g), ufunc=np.subtract)
+MUL = Elementwise("mul", lambda xp, x, y: xp.multiply(x, y), ufunc=np.multiply,
                   grads=(lambda xp, g, y: g * conj(xp, y), lambda xp, g, x: g * conj(xp, x)))
-DIV = Quotient("div", lambda xp, x, y: xp.divide(x, y), promote="float",
+DIV = Quotient("div", lambda xp, x, y: xp.divide(x, y), promote="float", ufunc=np.divide,
                   grads=(lambda xp, g, y: g / conj(xp, y), lambda xp, g, x, y, plan: -g * conj(xp, over_twice(xp, x, y, plan))))
 
 

@@ -1,6 +1,7 @@
 """Views of parts: slices, selections, splits and chunks."""
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -59,6 +60,25 @@ def set_slice(xp, base, new, starts, steps=None):
     return base.at[tuple(slice(s, s + (n - 1) * k + 1, k) for s, n, k in zip(starts, new.shape, steps))].set(new)
 
 
+def indexed(view: View, index: Callable[..., tuple]) -> View:
+    """view, which is one index to NumPy: `index(ndim, *numbers, *statics)`. Its kernels know that before they run, where all positions are structure."""
+    def take(plan) -> Callable:
+        ndim, statics = plan.avals[0].ndim, plan.statics
+        if len(plan.avals) > 1:
+            return lambda x, *numbers: np.asarray(x[index(ndim, *numbers, *statics)])
+        at = index(ndim, *statics)
+        return (lambda x: x[at]) if plan.outs[0].ndim else lambda x: np.asarray(x[at])
+
+    def put(plan) -> Callable:
+        ndim, statics = plan.avals[0].ndim, plan.statics
+        if len(plan.avals) > 2:
+            return lambda base, new, *numbers: written(base, index(ndim, *numbers, *statics), new)
+        at = index(ndim, *statics)
+        return lambda base, new: written(base, at, new)
+    view.bound, view.put.bound = take, put
+    return view
+
+
 def _slice_index(dim: int, start: int, n: int, step: int) -> tuple:
     return (*(slice(None),) * dim, slice(start, start + (n - 1) * step + 1 if n else start, step))
 
@@ -90,16 +110,17 @@ def _slice_spread(xp, base, new, dim, start, n, step):
     return spread(base, new, *_along(base, dim, start, step))
 
 
-SLICE = View("slice", _slice, put=_slice_put, layout=_slice_layout, spread=_slice_spread)
-_PART = View("split", _slice, put=_slice_put, layout=_slice_layout)
+SLICE = indexed(View("slice", _slice, put=_slice_put, layout=_slice_layout, spread=_slice_spread), lambda ndim, *rest: _slice_index(*rest))
+_PART = indexed(View("split", _slice, put=_slice_put, layout=_slice_layout), lambda ndim, *rest: _slice_index(*rest))
 
 
 def _slice_at(xp, x, start, dim, n):
     return _slice(xp, x, dim, start, n, 1) if xp is np else lax.dynamic_slice_in_dim(x, start, n, dim)
 
 
-SLICE_AT = View("slice_at", _slice_at, torch_name="SliceBackward0", layout=lambda a, start, dim, n: _slice_layout(a, dim, start, n, 1),
-                put=lambda xp, base, new, start, dim, n: _slice_put(xp, base, new, dim, start, n, 1))
+SLICE_AT = indexed(View("slice_at", _slice_at, torch_name="SliceBackward0", layout=lambda a, start, dim, n: _slice_layout(a, dim, start, n, 1),
+                        put=lambda xp, base, new, start, dim, n: _slice_put(xp, base, new, dim, start, n, 1)),
+                   lambda ndim, start, dim, n: _slice_index(dim, start, n, 1))
 
 
 def _select(xp, x, dim, i):
@@ -118,11 +139,16 @@ def _select_put(xp, base, new, dim, i):
     return set_slice(xp, base, xp.expand_dims(new, dim), starts)
 
 
-SELECT = View("select", _select, put=_select_put, layout=_select_layout)
-_UNBIND = View("unbind", _select, put=_select_put, layout=_select_layout)
+def _select_index(ndim: int, dim: int, i: int) -> tuple:
+    return (*(slice(None),) * dim, i)
+
+
+SELECT = indexed(View("select", _select, put=_select_put, layout=_select_layout), _select_index)
+_UNBIND = indexed(View("unbind", _select, put=_select_put, layout=_select_layout), _select_index)
 SELECT_AT, _UNBIND_AT = (
-    View(name, lambda xp, x, i, dim: _select(xp, x, dim, i) if xp is np else lax.dynamic_index_in_dim(x, i, dim, False),
-         layout=lambda a, i, dim: _select_layout(a, dim, i), torch_name=torch_name, put=lambda xp, base, new, i, dim: _select_put(xp, base, new, dim, i))
+    indexed(View(name, lambda xp, x, i, dim: _select(xp, x, dim, i) if xp is np else lax.dynamic_index_in_dim(x, i, dim, False),
+                 layout=lambda a, i, dim: _select_layout(a, dim, i), torch_name=torch_name, put=lambda xp, base, new, i, dim: _select_put(xp, base, new, dim, i)),
+            lambda ndim, i, dim: _select_index(ndim, dim, i))
     for name, torch_name in (("select_at", "SelectBackward0"), ("unbind_at", "UnbindBackward0")))
 _UNBIND_ALL = Op("unbind_all", lambda xp, x, dim: [_select(xp, x, dim, i) for i in range(x.shape[dim])], torch_name="UnbindBackward0",
                  shape=lambda a, dim: [(a.shape[:dim] + a.shape[dim + 1:], a.dtype)] * a.shape[dim],
