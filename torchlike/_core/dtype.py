@@ -132,6 +132,8 @@ def complex_of(d: dtype) -> dtype:
 
 def from_numpy_dtype(np_dtype) -> dtype:
     """The torch dtype of a NumPy dtype; TypeError (torch's) when there is none."""
+    if (found := _BY_NP.get(np_dtype)) is not None:
+        return found
     np_dtype = np.dtype(np_dtype)
     found = _BY_NP.get(np_dtype.newbyteorder("=") if np_dtype.byteorder not in "=|" else np_dtype)
     if found is None:

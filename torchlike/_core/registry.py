@@ -121,8 +121,8 @@ class Plan:
 
 def _numpy_kernel(plan: Plan) -> Callable | None:
     op, kernel = plan.op, plan.host or functools.partial(plan.run, np)
-    if op.bound is not None:
-        return op.bound(plan)
+    if op.bound is not None and (made := op.bound(plan)) is not None:
+        return made
     if plan.exact:
         return kernel if plan.outs[0].ndim else lambda *arrays: np.asarray(kernel(*arrays))
     if op.numpy is None:
@@ -183,7 +183,7 @@ class Op:
     private = 0  # how many of its last results only its derivative reads
     cudnn = False  # torch computes it with cuDNN on a GPU, to that library's precision: see precision.py
     free = False  # its NumPy form makes views and touches no element
-    bound: Callable | None = None  # makes a plan's NumPy kernel, whose result is an array of the right dtype in any case
+    bound: Callable | None = None  # makes a plan's NumPy kernel, whose result is an array of the right dtype in any case, or None
     picks = False  # its result is elements of its first input, mostly few of them
     at_once = False  # whether some plan of it is
     normalizes = False  # its last pass over the data is elementwise, and its derivative's: XLA fuses that with what reads the result
@@ -383,7 +383,7 @@ class Elementwise(Op):
         plan = Plan(self, avals, statics, (shape, out), run, device)
         casts = [a is not None and (a.number or a.dtype.np != compute_np) for a in avals]
         if self.ufunc is not None and not statics and compute_np.kind in "fciub" and all(
-                [not c or compute_np.kind == "f" and (a is FLOAT or a is INT) or compute is dt.int64 and a is INT for a, c in zip(avals, casts)]):
+                not c or compute_np.kind == "f" and (a is FLOAT or a is INT) or compute is dt.int64 and a is INT for a, c in zip(avals, casts)):
             # NumPy takes such a number as `cast` makes it
             plan.host, plan.exact = self.ufunc, True
         elif not any(casts) and not statics:
@@ -437,7 +437,7 @@ class View(Op):
 
     def layout_of_contiguous(self, a: Aval, rest: tuple) -> Layout:
         """The same of a contiguous tensor."""
-        key = (a, rest)
+        key = (a.shape, rest)
         return self.layouts.get(key) or self._cached_layout(key, contiguous(a.shape), rest)
 
     def _cached_layout(self, key: tuple, layout: Layout, rest: tuple) -> Layout:

@@ -40,6 +40,8 @@ class Value:
 
 def of_array(array, device=None) -> Value:
     """The Value of an np.ndarray, a jax.Array or a tracer; the array must not be written afterwards."""
+    if array.__class__ is np.ndarray and device is None:
+        return Value(aval(array.shape, dt.from_numpy_dtype(array.dtype)), array)
     if isinstance(array, np.ndarray):
         where = _device.CPU if device is None else device
     elif isinstance(array, Tracer) or device is not None:

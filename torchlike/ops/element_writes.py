@@ -150,6 +150,11 @@ def _position(i: int | Tensor) -> int | Tensor | None:
 
 def _places(t: Tensor, index: int | Tensor | tuple) -> tuple | None:
     """The index of one element of t, from 0 on; None where it is none."""
+    if index.__class__ is int:  # the usual case
+        shape = t._value.aval.shape
+        if len(shape) != 1 or not -shape[0] <= index < shape[0]:
+            return None
+        return (index + shape[0] if index < 0 else index,)
     if index.__class__ is not tuple:
         index = (index,)
     shape = t._value.aval.shape
@@ -174,10 +179,13 @@ def _places(t: Tensor, index: int | Tensor | tuple) -> tuple | None:
 # -- x[i, j] += number ---------------------------------------------------------------------------------------------------------
 
 
+_new_layout = tuple.__new__  # without the constructor of NamedTuple
+
+
 def read_element(t: Tensor, index: int | Tensor | tuple) -> Tensor | None:
     """t[index] with its value and unrecorded, where NumPy has t or a loop adds to its elements; None where that cannot be."""
-    places = _places(t, index) if t.__class__ is Tensor and _is_plain(t) else None
-    if not places:
+    places = _places(t, index) if t.__class__ is Tensor else None
+    if not places or not _is_plain(t):
         return None
     with program.lock:
         if t._value.array.__class__ is not np.ndarray and (Loop.adds_to != id(t) or not _made_writable(t, True)):
@@ -186,8 +194,11 @@ def read_element(t: Tensor, index: int | Tensor | tuple) -> Tensor | None:
         element = Value(aval((), a.dtype, a.device), np.array(t._value.array[places]))
     st, out = t._ensure_storage(), _new(Tensor)
     out._value, out._storage, out._seen, out._base = element, st, st.version, t
-    out._chain = (_link(places),)
-    out._layout = Layout((), (), sum(map(mul, places, contiguous(a.shape).strides)))
+    if len(places) == 1:
+        out._chain, offset = ((SELECT_AT, places, (0,)),), places[0]
+    else:
+        out._chain, offset = (_link(places),), sum(map(mul, places, contiguous(a.shape).strides))
+    out._layout = _new_layout(Layout, ((), (), offset))
     if not mode.enabled:
         out._several = None, 0, out._written, UNDER_INFERENCE if mode.inference else UNDER_NO_GRAD
     return out

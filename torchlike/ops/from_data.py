@@ -13,6 +13,7 @@ from .._core.aval import aval
 from .._core.errors import class_name
 from .._core.history import warn
 from .._core.program import META_ARRAY
+from .._core.silence import silently
 from .._core.value import Value, of_array
 from .._public import public
 from .._tensor import Tensor
@@ -107,8 +108,7 @@ def _from_number(x, dtype) -> np.ndarray:
         raise TypeError("must be real number, not complex")
     if d.category == dt.BOOL:
         return np.array(bool(x))
-    with np.errstate(over="ignore"):  # to inf, as in torch
-        return np.array(float(x) if d.category == dt.FLOAT else x).astype(d.np)
+    return silently(np.array(float(x) if d.category == dt.FLOAT else x).astype, d.np)  # too large ones to inf, as in torch
 
 
 _NUMBERS = (int, float, complex)
@@ -194,7 +194,35 @@ def _element(t: Tensor, dtype):
     return t._host_array().reshape(())[()] if dtype is None and t.dtype.np.kind in "biufc" else t.item()
 
 
+DEEP = 16  # lists in lists, above which one may hold itself
+_PLAIN = [{float}, {int}, {float, int}]  # classes of numbers in the usual lists
+
+
+def _from_numbers(data: list, dtype) -> np.ndarray | None:
+    """What _from_nested makes of lists of Python's floats and ints, as most are; None where it has to look closer."""
+    flat, shape = data, [len(data)]
+    while flat and flat[0].__class__ is list:
+        n = len(flat[0])
+        if len(shape) > DEEP or not all(row.__class__ is list and len(row) == n for row in flat):
+            return None
+        flat = [x for row in flat for x in row]
+        shape.append(n)
+    kinds = set(map(type, flat))
+    if kinds not in _PLAIN:
+        return None
+    if dtype is None:
+        dtype = dt.get_default_dtype() if float in kinds else dt.int64
+    try:
+        if dtype.category == dt.FLOAT:
+            return silently(np.array(flat, np.float64).astype, dtype.np).reshape(shape)  # too large ones to inf, as in torch
+        return np.array(flat, np.int64).reshape(shape) if dtype is dt.int64 and float not in kinds else None
+    except OverflowError:
+        return None
+
+
 def _from_nested(data, dtype) -> np.ndarray:
+    if data.__class__ is list and (made := _from_numbers(data, dtype)) is not None:
+        return made
     shape = _shape_of(data)
     if len(shape) > 1 and isinstance(data[0], np.ndarray) and all(isinstance(x, np.ndarray) and x.shape == data[0].shape for x in data):
         _warn_of_arrays()

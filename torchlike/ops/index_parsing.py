@@ -63,22 +63,25 @@ def cuts_of(items: tuple, shape: tuple, alias: bool) -> list | None:
     if len(items) > len(shape):
         return None
     parts = []
-    for dim, (i, size) in enumerate(zip(items, shape)):
-        cls = i.__class__
-        if cls is slice:
+    dim = 0
+    for i in items:
+        size = shape[dim]
+        if i.__class__ is slice:
             start, stop, step = i.indices(size)
-            if step == 1:
-                n = stop - start if stop > start else 0
-            elif step > 1:
-                n = max(0, -(-(stop - start) // step))
-            else:
-                return None
+            n = stop - start
+            if step != 1:
+                if step < 0:
+                    return None
+                n = -(-n // step)
+            if n <= 0:
+                n = 0
             if n != size or step != 1 or alias and (i.start is not None or i.stop is not None):
                 parts.append((dim, start, n, step))
-        elif cls is int and -size <= i < size:
+        elif i.__class__ is int and -size <= i < size:
             parts.append((dim, i + size if i < 0 else i, -1, 1))
         else:
             return None
+        dim += 1
     return parts
 
 

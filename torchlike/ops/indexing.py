@@ -33,7 +33,8 @@ from .slicing import SELECT_AT, take_index, take_slice
 def getitem(self: Tensor, index) -> Tensor:
     """torch's indexing: ints, slices, None, ..., and tensors, arrays or lists of ints or bools."""
     cls = index.__class__
-    if (Loop.adds_to == id(self) or program.state.elements is program.state.program) and cls in _PLACES:
+    # where nothing is pending, an element is read sooner than recorded
+    if cls in _PLACES and (not program.state.program.results or Loop.adds_to == id(self)):
         made = read_element(self, index)
         if made is not None:
             return made

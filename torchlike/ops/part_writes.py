@@ -10,6 +10,7 @@ from .element_writes import changed, is_root
 from .index_parsing import cuts_of
 from .parts import link_of
 
+
 def write_part(t: Tensor, index: int | slice | tuple, value: float | bool | Tensor) -> bool:
     """t[index] = value, if it is that simple."""
     if not is_root(t):
@@ -23,6 +24,9 @@ def write_part(t: Tensor, index: int | slice | tuple, value: float | bool | Tens
     if link is None:
         return False
     op, statics, *numbers = link
+    if value.__class__ is Tensor and value._chain and value._storage is t._storage and value._edge is None and value._chain == ((op, tuple(numbers), statics),):
+        changed(t)  # x[i] += 1 ends so: the view was written already
+        return True
     shape = op.layout_of_contiguous(a, (*[0] * len(numbers), *statics)).shape  # whatever the positions
     if value.__class__ is not Tensor:
         if value.__class__ is int:

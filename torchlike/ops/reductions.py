@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import partial
 
 import jax
@@ -27,7 +28,7 @@ from .elements import plain_number
 from .lanes import by_lanes
 from .named_results import named_result
 from .quotients import over
-from .totals import product, total
+from .totals import MANY, product, total
 
 _FLOAT32 = np.dtype(np.float32)
 SHORT = 16  # elements along a dimension up to which XLA finds the extreme of it in vector instructions
@@ -76,6 +77,17 @@ def _reduction(name: str, kernel, vjp=None) -> tuple[Op, Op]:
 
 
 SUM, _SUM_DIM = _reduction("sum", _sum, _sum_vjp)
+
+
+def _bound_sum(plan) -> Callable | None:
+    """NumPy's sum of few floats, which `_sum` comes to."""
+    (a,), (dims, keepdim, dtype) = plan.avals, plan.statics
+    if a.numel >= MANY or dtype is not a.dtype or dtype not in (dt.float32, dt.float64):
+        return None
+    return lambda x: np.asarray(np.add.reduce(x, dims, None, None, keepdim))
+
+
+SUM.bound = _SUM_DIM.bound = _bound_sum
 
 
 def _sum_dtype(t: Tensor, dtype):
