@@ -3,6 +3,7 @@ import pytest
 from same import caught, same
 
 import torchlike
+from torchlike._core import program
 
 INDICES = (1, -1, slice(1, 3), slice(None, -1), slice(2, None), slice(1, 1), slice(0, 4, 2), slice(1, 100), (1, 2), (slice(1, -1), slice(1, -1)), (slice(None), 0),
            (0, slice(2)), (slice(3, 1), 1), (-2, slice(None), 1), (slice(1, 3), 1, slice(None)), (1, 1, 1), (slice(None), slice(None), -1), (0, slice(0, 3, 2)))
@@ -90,3 +91,24 @@ def test_a_write_is_one_operation(recorded):
         x[index] = value
     assert len(program.state.program.results) == before + 4
     assert x.tolist() == [[0, 1, 1, 1, 0], [1] * 5, [1, 0, 0, 0, 0], [1, 0, 0, 0, 0]]
+
+
+@pytest.mark.parametrize("index", [1, slice(1, 3), (slice(1, -1), 2), (0, slice(2))])
+def test_adding_to_a_part_makes_one_view(index):
+    """x[i] += 1 reads a view, writes it and assigns it to x, where it is already."""
+    x = torchlike.zeros(4, 5) + 1
+    version = x._version
+    with program.immediate(False):
+        before = len(program.state.program.results)
+        x[index] += 1
+        assert len(program.state.program.results) - before == 3  # the view, the sum, the write
+    assert x._version == version + 2 and x.sum().item() == 20 + x[index].numel()
+
+
+@same
+def test_slices_of_all_kinds(torch):
+    """Bounds that are no ints, and what torch refuses, beside the usual ones that are parsed in one go."""
+    x = torch.arange(60.0).reshape(4, 5, 3).mT
+    indices = (*INDICES, slice(torch.tensor(1), None), slice(True, 3), (slice(None), slice(-2, None), slice(1, None, 2)), slice(4, 1), slice(None, None, 3), slice(0, 3),
+               slice(None, None, -1), slice(None, None, 0), slice(1.5, None), (slice(None, None, 2), slice("a")), 4, (0, -4), (0, 0, 0, 0), (slice(0, 0), 1))
+    return [caught(lambda i=i: (x[i], x[i].stride(), x[i].storage_offset(), (x[i] + x[i]).stride())) for i in indices]

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 import torch
 
-from torchlike._core import rng, rng_blocks, rng_discrete, rng_gamma, rng_normal, rng_twister
+from torchlike._core import rng, rng_blocks, rng_discrete, rng_gamma, rng_normal, rng_twister, rng_uniform
 
 BF16 = np.dtype(ml_dtypes.bfloat16)
 PAIRS = {
@@ -647,6 +647,20 @@ def test_normals_of_many_sizes_are_torch_s(taken_over):
         ours = rng.normal(twins.ours, (n,), mean, std, np.dtype(np.float32))
         assert np.allclose(to_numpy(torch.empty(n).normal_(mean, std, generator=twins.theirs)), ours, rtol=3e-7, atol=1e-7), (k, n)
     assert twins.ours.get_state_bytes() == to_numpy(twins.theirs.get_state()).tobytes()
+
+
+def test_uniform_numbers_are_the_same_from_xla():
+    """Once many were drawn XLA makes those of large draws; nobody can tell."""
+    rng_uniform._KERNEL.spent(1)
+    call = rng_uniform._KERNEL.call
+    assert call is not None and rng_uniform._is_exact(call)
+    assert not rng_uniform._is_exact(lambda *args: np.nextafter(np.asarray(call(*args)), np.float32(2)))
+    twins, large = Twins(6), np.zeros(rng_uniform.LARGE, np.uint32)
+    for low, high, taken in ((0, 1, True), (-0.1, 0.1, True), (0, 0.3, True), (2, 3, True), (1, 1.0000002, False), (1e-9, 1, False), (0, 1e-38, False), (2, 2, False)):
+        assert (rng_uniform.floats(large, np.float32(low), np.float32(high)) is not None) == taken
+        for n in (rng_uniform.LARGE - 1, rng_uniform.LARGE, 2 * rng_uniform.LARGE + 5):
+            twins.check(lambda g: rng.uniform(g, (n,), low, high, PAIRS[torch.float32]), lambda g: torch.empty(n).uniform_(low, high, generator=g))
+    twins.check(lambda g: rng.rand(g, (3, rng_uniform.LARGE), PAIRS[torch.float32]), lambda g: torch.rand(3, rng_uniform.LARGE, generator=g))
 
 
 def test_multinomial_of_many_rows():

@@ -433,19 +433,21 @@ class View(Op):
     def layout(self, layout: Layout, rest: tuple) -> Layout:
         if layout.__class__ is Examples:
             return layout.of(self.layout(Layout(*layout), rest))
-        return self._cached_layout((layout, rest), layout, rest)
+        key = (layout, rest)
+        found = self.layouts.get(key)
+        if found is None:
+            found = self._noted(key, self.layout_rule(layout, *rest))
+        return found
 
     def layout_of_contiguous(self, a: Aval, rest: tuple) -> Layout:
         """The same of a contiguous tensor."""
         key = (a.shape, rest)
-        return self.layouts.get(key) or self._cached_layout(key, contiguous(a.shape), rest)
+        return self.layouts.get(key) or self._noted(key, self.layout(contiguous(a.shape), rest))
 
-    def _cached_layout(self, key: tuple, layout: Layout, rest: tuple) -> Layout:
-        found = self.layouts.get(key)
-        if found is None:
-            if len(self.layouts) > 10_000:
-                self.layouts.clear()
-            found = self.layouts[key] = self.layout_rule(layout, *rest)
+    def _noted(self, key: tuple, found: Layout) -> Layout:
+        if len(self.layouts) > 10_000:
+            self.layouts.clear()
+        self.layouts[key] = found
         return found
 
 

@@ -23,6 +23,7 @@ from .rng_dtypes import (
 from .rng_generator import DEFAULT_SEED, STATE_BYTES, Generator, default_generator
 from .rng_normal import exp, fill_normal, fma64, libm, log, serial_normals
 from .rng_permutation import permutation
+from .rng_uniform import LARGE, floats
 
 __all__ = [
     "DEFAULT_SEED",
@@ -54,7 +55,7 @@ _CHUNK = 1 << 15  # elements converted at a time, so that temporaries stay in th
 _LOW24 = np.uint32(2**24 - 1)
 
 
-def _filled(gen: Generator, shape: Shape, dtype: np.dtype, draw: Callable[[int], np.ndarray]) -> np.ndarray:
+def _filled(gen: Generator, shape: Shape, dtype: np.dtype, draw: Callable[[int], np.ndarray], chunk: int = _CHUNK) -> np.ndarray:
     """A new array of `draw(n)`'s values, chunk by chunk, cast to `dtype`."""
     size = math.prod(shape)
     if size <= _CHUNK:
@@ -63,15 +64,15 @@ def _filled(gen: Generator, shape: Shape, dtype: np.dtype, draw: Callable[[int],
     out = np.empty(shape, dtype)
     flat = out.reshape(-1)
     with gen.lock:
-        for start in range(0, flat.size, _CHUNK):
-            n = min(_CHUNK, flat.size - start)
+        for start in range(0, flat.size, chunk):
+            n = min(chunk, flat.size - start)
             flat[start : start + n] = narrow(draw(n), dtype)
     return out
 
 
-def _unit32(gen: Generator, n: int) -> np.ndarray:
+def _unit32(words: np.ndarray) -> np.ndarray:
     """Uniform float32 of [0, 1) from the low 24 bits of each word."""
-    out = (gen.words(n) & _LOW24).astype(np.float32)
+    out = (words & _LOW24).astype(np.float32)
     out *= np.float32(2.0**-24)
     return out
 
@@ -102,16 +103,20 @@ def uniform(gen: Generator, shape: Shape, low: float, high: float, dtype: np.dty
     low, high = float(low), float(high)
     if low != 0 or high != 1 or dtype not in DIGITS:
         _check_uniform(low, high, dtype)
-    elif dtype == np.float32:  # never rounded up
-        return _filled(gen, shape, dtype, lambda n: _unit32(gen, n))
+    elif dtype == np.float32 and math.prod(shape) < LARGE:  # never rounded up
+        return _filled(gen, shape, dtype, lambda n: _unit32(gen.words(n)))
     if dtype == np.float64:
         return _filled(gen, shape, dtype, lambda n: _below(fma64(gen.doubles(n), high - low, low), low, high))
     first, top = np.float32(low), np.float32(high)
     span = top - first
     edges = (first, top) if dtype == np.float32 else narrow(np.array([first, top]), dtype)
+    chunk = LARGE if dtype == np.float32 and math.prod(shape) >= LARGE else _CHUNK
 
     def draw(n: int) -> np.ndarray:
-        u = _unit32(gen, n)
+        words = gen.words(n)
+        if chunk == LARGE and (made := floats(words, first, top)) is not None:
+            return made
+        u = _unit32(words)
         if first != 0:
             # Exact product in double, then one rounding: the fused multiply-add of the original.
             u = (u * np.float64(span) + np.float64(first)).astype(np.float32)
@@ -119,7 +124,7 @@ def uniform(gen: Generator, shape: Shape, low: float, high: float, dtype: np.dty
             u *= span
         return _below(narrow(u, dtype), edges[0], edges[1])
 
-    return _filled(gen, shape, dtype, draw)
+    return _filled(gen, shape, dtype, draw, chunk)
 
 
 def _below(values: np.ndarray, low: np.generic | float, high: np.generic | float) -> np.ndarray:
@@ -132,7 +137,7 @@ def _below(values: np.ndarray, low: np.generic | float, high: np.generic | float
 def rand(gen: Generator, shape: Shape, dtype: np.dtype) -> np.ndarray:
     """Uniform floats (or complex numbers) of [0, 1)."""
     if dtype == np.float32 and (size := math.prod(shape)) <= _CHUNK:  # by far the most frequent
-        return _unit32(gen, size).reshape(shape)
+        return _unit32(gen.words(size)).reshape(shape)
     return uniform(gen, shape, 0.0, 1.0, dtype)
 
 
@@ -254,7 +259,7 @@ def bernoulli_tensor(gen: Generator, p: np.ndarray, dtype: np.dtype) -> np.ndarr
     with gen.lock:
         for start in range(0, flat.size, _CHUNK):
             chunk = flat[start : start + _CHUNK]
-            u = gen.doubles(chunk.size) if wide else _unit32(gen, chunk.size)
+            u = gen.doubles(chunk.size) if wide else _unit32(gen.words(chunk.size))
             out.reshape(-1)[start : start + _CHUNK] = u < chunk
     return out
 

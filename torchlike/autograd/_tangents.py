@@ -16,10 +16,10 @@ from weakref import WeakKeyDictionary
 from .. import _resize, _storage, _tensor
 from .._core import dtype as dt
 from .._core import program
-from .._core.aval import NUMBERS
+from .._core.aval import NUMBERS, Aval
 from .._core.grad_mode import mode
 from .._core.graph import Node
-from .._core.layout import Layout
+from .._core.layout import Layout, contiguous
 from .._core.registry import Plan, View
 from .._core.value import Value
 from .._plainly import keeps_tangents
@@ -34,6 +34,9 @@ class _Lens(View):
 
     def layout(self, layout: Layout, rest: tuple) -> Layout:
         return layout
+
+    def layout_of_contiguous(self, a: Aval, rest: tuple) -> Layout:
+        return contiguous(a.shape)
 
 
 LENS = _Lens("lens", lambda xp, x, cell: x, put=lambda xp, base, new, cell: new, layout=None, torch_name="ViewBackward0")
