@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from .._arguments import refuse_long
 from .._core import program
+from .._core.layout import Layout
 from .._core.value import Value
 from .._tensor import Tensor
 from .creation import filled
@@ -24,7 +25,7 @@ def write_part(t: Tensor, index: int | slice | tuple, value: float | bool | Tens
     if link is None:
         return False
     op, statics, *numbers = link
-    if value.__class__ is Tensor and value._chain and value._storage is t._storage and value._edge is None and value._chain == ((op, tuple(numbers), statics),):
+    if value.__class__ is Tensor and value._storage is t._storage is not None and _is_part(value, t, op.layout_of_contiguous(a, (*numbers, *statics))):
         changed(t)  # x[i] += 1 ends so: the view was written already
         return True
     shape = op.layout_of_contiguous(a, (*[0] * len(numbers), *statics)).shape  # whatever the positions
@@ -44,3 +45,9 @@ def write_part(t: Tensor, index: int | slice | tuple, value: float | bool | Tens
         t._storage.value = made
     changed(t)
     return True
+
+
+def _is_part(value: Tensor, t: Tensor, part: Layout) -> bool:
+    """Whether a tensor of t's storage is this part of t. (Its chain may name it otherwise: positions are data or not as t is known or pending.)"""
+    return (value._layout == part and len(value._chain) == 1 and value._chain[0][0].bound is not None and t._layout is None and value._edge is None
+            and value._unplaced is None)
