@@ -34,7 +34,7 @@ def getitem(self: Tensor, index) -> Tensor:
     """torch's indexing: ints, slices, None, ..., and tensors, arrays or lists of ints or bools."""
     cls = index.__class__
     # where nothing is pending, an element is read sooner than recorded
-    if cls in _PLACES and (not program.state.program.results or Loop.adds_to == id(self)):
+    if cls in _PLACES and (not program.state.program.results or Loop.adds_to == id(self)) and not (cls is tuple and index and index[0].__class__ is slice):
         made = read_element(self, index)
         if made is not None:
             return made
