@@ -256,8 +256,9 @@ _UNREAD = Elementwise("unread", lambda xp, x: xp.zeros_like(x), grads=(lambda xp
 
 def _add_product(input, product, beta, alpha) -> Tensor:
     """beta * input + alpha * product; with beta 0, input counts as zero even where it is NaN."""
-    if input._value.aval.shape != product._value.aval.shape:
-        input.expand(product._value.aval.shape)  # raises where it is of another size
+    shape, whole = input._value.aval.shape, product._value.aval.shape
+    if shape != whole and (len(shape) > len(whole) or any(a != b and a != 1 for a, b in zip(reversed(shape), reversed(whole)))):
+        input.expand(whole)  # raises
     beta, alpha = plain_number(beta), plain_number(alpha)
     kind = max(input.dtype.category, product.dtype.category)
     if kind < dt.FLOAT:  # the factors become numbers of the elements' kind
