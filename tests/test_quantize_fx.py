@@ -190,6 +190,16 @@ def test_in_training(monkeypatch, name):
     _close(ours[6], theirs[6], 0.05)
 
 
+def test_recurrent_layers_have_no_reference_form():
+    """torch makes one; here it would leave their weights unrounded."""
+    _, _, q, fx = _parts(subject)
+    model = subject.nn.Sequential(subject.nn.LSTM(4, 3))
+    prepared = fx.prepare_fx(model.eval(), q.QConfigMapping().set_global(q.default_dynamic_qconfig), (subject.ones(3, 2, 4),))
+    with pytest.raises(RuntimeError, match="recurrent layers is not supported yet"):
+        fx.convert_to_reference_fx(copy.deepcopy(prepared))
+    assert type(fx.convert_fx(prepared).get_submodule("0")).__module__.endswith("quantized.dynamic.modules.rnn")
+
+
 @same
 def test_fusion_and_attributes(torch):
     """fuse_fx: what is one module afterwards, attributes that stay, and what it refuses."""

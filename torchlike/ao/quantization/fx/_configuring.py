@@ -1,11 +1,13 @@
 """Each node's configuration, by a QConfigMapping."""
 from __future__ import annotations
 
+import operator
 import re
 from collections import Counter
 from typing import Any
 
 from ....fx.graph_module import GraphModule
+from ....fx.node import Node, map_arg
 from ....nn.modules.module import Module
 from ...nn.intrinsic.modules import _FusedModule
 from ..fake_quantize import FakeQuantizeBase
@@ -30,6 +32,20 @@ def new_name(module: Module, prefix: str) -> str:
     while hasattr(module, f"{prefix}{number}"):
         number += 1
     return f"{prefix}{number}"
+
+
+def known_value(node: Node, model: Module, modules: dict[str, Module]) -> Any:
+    """What a node is that does not depend on the graph's inputs. KeyError for one that does, or that calls another module than these."""
+    if node.op == "get_attr":
+        return operator.attrgetter(node.target)(model)
+    if node.op == "placeholder":
+        raise KeyError(node.name)
+    args, kwargs = map_arg((node.args, node.kwargs), lambda of: known_value(of, model, modules))
+    if node.op == "call_module":
+        return modules[node.target](*args, **kwargs)
+    if node.op == "call_method":
+        return getattr(args[0], node.target)(*args[1:], **kwargs)
+    return node.target(*args, **kwargs)
 
 
 def follow_fusion(model: GraphModule, mapping: QConfigMapping) -> None:

@@ -11,9 +11,8 @@ from ...._qscheme import SCHEMES
 from ...._tensor import Tensor
 from ....backends import quantized as engine
 from ....fx.graph_module import GraphModule
-from ....fx.node import Node, map_arg
+from ....fx.node import Node
 from ....nn import functional
-from ....nn.modules.module import Module
 from ....ops.from_data import tensor
 from ...nn.intrinsic.modules import _FusedModule
 from ...nn.quantized import reference
@@ -21,7 +20,7 @@ from ..observer import PlaceholderObserver
 from ..qconfig import qconfig_equals
 from ..qconfig_mapping import QConfigMapping
 from . import _operations as ops
-from ._configuring import configurations, follow_fusion, is_observer, new_name, parent
+from ._configuring import configurations, follow_fusion, is_observer, known_value, new_name
 from ._lowering import lower
 from ._preparing import QAT, Prepared
 from .custom_config import ConvertCustomConfig
@@ -82,22 +81,6 @@ class _Converter:
 
     # -- weights of functions --------------------------------------------------------------------------------------------
 
-    def value(self, node: Node) -> Any:
-        """What a node is that does not depend on the graph's inputs. KeyError for one that does."""
-        if node.op == "get_attr":
-            found = self.model
-            for name in node.target.split("."):
-                found = getattr(found, name)
-            return found
-        if node.op == "placeholder":
-            raise KeyError(node.name)
-        args, kwargs = map_arg(node.args, self.value), map_arg(node.kwargs, self.value)
-        if node.op == "call_module":
-            return self.modules[node.target](*args, **kwargs)
-        if node.op == "call_method":
-            return getattr(args[0], node.target)(*args[1:], **kwargs)
-        return node.target(*args, **kwargs)
-
     def observe_weights(self) -> None:
         """Show each function's weight to its observer."""
         for node in self.graph.nodes:
@@ -105,7 +88,7 @@ class _Converter:
                 for arg in node.args:
                     if isinstance(arg, Node) and ops.place_of(node, arg) == "weight" and arg.op == "call_module" and is_observer(self.modules[arg.target]):
                         try:
-                            self.value(arg)
+                            known_value(arg, self.model, self.modules)
                         except KeyError:
                             continue
 
@@ -162,17 +145,13 @@ class _Converter:
 
     # -- modules ---------------------------------------------------------------------------------------------------------
 
-    def _set(self, name: str, module: Module) -> None:
-        setattr(self.modules[parent(name)], name.rpartition(".")[2], module)
-        self.modules[name] = module
-
     def layer(self, node: Node) -> None:
         """A layer as one that rounds its weight."""
         module = self.modules[node.target]
         qconfig, observer = module.qconfig, None
         if type(module) in ops.TRAINED:
             observer, module = module.weight_fake_quant, module.to_float()
-            setattr(self.modules[parent(node.target)], node.target.rpartition(".")[2], module)
+            self.model.set_submodule(node.target, module)
         if qconfig is None or self._unwanted(node) or node.name not in self.state.observed:
             return
         made_by = qconfig.weight() if observer is None else observer
@@ -186,7 +165,7 @@ class _Converter:
         if isinstance(module, _FusedModule):
             module[0] = form
         else:
-            setattr(self.modules[parent(node.target)], node.target.rpartition(".")[2], form)
+            self.model.set_submodule(node.target, form)
 
     def special(self, node: Node) -> None:
         """A module of the user's, whose quantized form takes and gives quantized tensors."""
@@ -198,7 +177,8 @@ class _Converter:
             if not before.users:
                 self.graph.erase_node(before)
         module.activation_post_process = next(self.modules[u.target] for u in node.users if u.op == "call_module" and is_observer(self.modules[u.target]))
-        self._set(node.target, self.custom[type(module)].from_observed(module))
+        self.modules[node.target] = made = self.custom[type(module)].from_observed(module)
+        self.model.set_submodule(node.target, made)
 
     def run(self) -> None:
         """All nodes, as they come."""

@@ -49,8 +49,7 @@ def fuse(model: GraphModule, is_qat: bool) -> GraphModule:
             first, *_ = chain
             parts = [modules[n.target] if n.op == "call_module" else activation.ReLU().train(modules[first.target].training) for n in chain]
             fused = get_fuser_method(tuple(map(type_before_parametrizations, parts)))(is_qat, *parts)
-            owner, _, name = first.target.rpartition(".")
-            setattr(modules[owner], name, fused)
+            model.set_submodule(first.target, fused)
             made[node] = graph.node_copy(first, made.__getitem__)
     return GraphModule(model, graph)
 

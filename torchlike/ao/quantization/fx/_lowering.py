@@ -12,7 +12,7 @@ import torchlike as torch  # its functions as graphs have them
 from ...._core import dtype as dt
 from ...._quantized.operators import _FUNCTIONS, quantized
 from ....fx.graph_module import GraphModule
-from ....fx.node import Node
+from ....fx.node import Node, map_arg
 from ....nn import functional
 from ....nn.modules import activation, batchnorm, dropout, instancenorm, normalization
 from ....nn.modules.module import Module
@@ -22,7 +22,7 @@ from ...nn.quantized import dynamic, reference
 from ..qconfig_mapping import FIXED
 from ..quantization_mappings import DEFAULT_DYNAMIC_QUANT_MODULE_MAPPINGS
 from . import _operations as ops
-from ._configuring import new_name, parent
+from ._configuring import known_value, new_name
 
 _QUANTIZED = {reference.Linear: static.Linear, reference.Conv1d: static.Conv1d, reference.Conv2d: static.Conv2d, reference.Conv3d: static.Conv3d,
               intrinsic.LinearReLU: intrinsic.quantized.LinearReLU, intrinsic.ConvReLU1d: intrinsic.quantized.ConvReLU1d,
@@ -61,7 +61,7 @@ class _Lowering:
 
     def _set(self, node: Node, module: Module) -> None:
         """In the float module's place; `modules` keeps that one, for its other calls."""
-        setattr(self.modules[parent(node.target)], node.target.rpartition(".")[2], module)
+        self.model.set_submodule(node.target, module)
 
     def _steps(self) -> list[Node]:
         return [n for n in self.graph.nodes if _calls(n, "quantize_per_tensor")]
@@ -123,27 +123,17 @@ class _Lowering:
 
     # -- functions with weights ------------------------------------------------------------------------------------------
 
-    def _value(self, node: Any) -> Any:
-        if not isinstance(node, Node):
-            return node
-        if node.op == "get_attr":
-            found = self.model
-            for name in node.target.split("."):
-                found = getattr(found, name)
-            return found
-        if node.op == "placeholder" or node.op == "call_module":
-            raise KeyError(node.name)
-        args = [self._value(a) for a in node.args]
-        return getattr(args[0], node.target)(*args[1:]) if node.op == "call_method" else node.target(*args)
-
     def _packed(self, node: Node) -> Node | None:
         """A function's weight and bias, ready for products, as an attribute of the graph's module; None where they depend on the inputs."""
         name = _PRODUCTS[node.target]
         places = ["bias"] if name == "linear" else ["bias", "stride", "padding", "dilation", "groups"]
         given = dict(zip(places, node.args[2:])) | dict(node.kwargs)
+
+        def value(of: Node) -> Any:
+            return known_value(of, self.model, {})
         try:
-            values = {k: self._value(v) for k, v in given.items()}
-            weight = self._value(node.args[1].args[0])
+            values = {k: map_arg(v, value) for k, v in given.items()}
+            weight = value(node.args[1].args[0])
         except KeyError:
             return None
         if weight.dtype is dt.float16:

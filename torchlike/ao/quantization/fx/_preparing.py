@@ -24,7 +24,7 @@ from ..qconfig_mapping import FIXED, QConfigMapping
 from ..quantization_mappings import get_default_qat_module_mappings
 from ..quantize import convert, propagate_qconfig_
 from . import _operations as ops
-from ._configuring import configurations, follow_fusion, is_observer, new_name, parent
+from ._configuring import configurations, follow_fusion, is_observer, new_name
 from .custom_config import PrepareCustomConfig
 
 _INTEGERS = (dt.quint8, dt.qint8, dt.qint32, dt.float16)
@@ -265,8 +265,7 @@ class _Observers:
                 self.model.graph.erase_node(observation)
         if match.kind in self.custom_classes and node.target not in self.swapped:
             self.swapped.add(node.target)
-            owner, _, name = node.target.rpartition(".")
-            setattr(self.modules[owner], name, self.custom_classes[match.kind].from_float(self.modules[node.target]))
+            self.model.set_submodule(node.target, self.custom_classes[match.kind].from_float(self.modules[node.target]))
 
     def _observation_before(self, node: Any) -> Node | None:
         while not self._is_observation(node):
@@ -294,7 +293,7 @@ class _Observers:
         return True
 
     def _replace(self, name: str, observer: Module) -> None:
-        setattr(self.model.get_submodule(parent(name)), name.rpartition(".")[2], observer)
+        self.model.set_submodule(name, observer)
         self.modules[name] = observer
 
     def _before_output(self, x: Any) -> Any:

@@ -17,6 +17,7 @@ from .....nn.modules.utils import _pair, _single, _triple
 from .....nn.parameter import Parameter
 from .....nn.utils.fusion import fuse_conv_bn_weights, fuse_linear_bn_weights
 from .....ops.creation import empty, zeros
+from ... import _sizes
 from ..modules import fused
 
 
@@ -103,6 +104,7 @@ class _Normalized:
 
 class _ConvBn(_Normalized):
     _tuple: Any
+    _sizes = staticmethod(_sizes.of_conv)
     _RELU: type | None = None  # the float module with ReLU that to_float makes
 
     def __init__(self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1,
@@ -118,10 +120,6 @@ class _ConvBn(_Normalized):
         if self.bias is not None:
             fan_in, _ = init._calculate_fan_in_and_fan_out(self.weight)
             init.uniform_(self.bias, -1 / math.sqrt(fan_in), 1 / math.sqrt(fan_in))
-
-    @staticmethod
-    def _sizes(m: Module) -> tuple:
-        return m.in_channels, m.out_channels, m.kernel_size, m.stride, m.padding, m.dilation, m.groups, m.bias is not None, m.padding_mode
 
     def _products(self, input: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
         return self._conv_forward(input, weight, bias.to(input.dtype))
@@ -179,15 +177,12 @@ class LinearBn1d(_Normalized, linear.Linear):
     """Linear with a rounded weight, and BatchNorm1d."""
 
     _FLOAT_MODULE = fused.LinearBn1d
+    _sizes = staticmethod(_sizes.of_linear)
 
     def __init__(self, in_features: int, out_features: int, bias: bool = True, eps: float = 1e-05, momentum: float = 0.1, freeze_bn: bool = False,
                  qconfig: Any = None) -> None:
         linear.Linear.__init__(self, in_features, out_features, bias)
         self._begin(batchnorm.BatchNorm1d, out_features, bias, eps, momentum, freeze_bn, qconfig)
-
-    @staticmethod
-    def _sizes(m: Module) -> tuple:
-        return m.in_features, m.out_features, m.bias is not None
 
     def _products(self, input: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
         return functional.linear(input, weight, bias)

@@ -9,6 +9,7 @@ from .....nn.modules import conv, linear
 from .....nn.modules.activation import ReLU
 from .....nn.modules.module import Module
 from .....nn.parameter import Parameter
+from ... import _sizes
 from ...intrinsic.modules import _FusedModule
 
 __all__ = ["Conv1d", "Conv2d", "Conv3d", "Linear"]
@@ -54,10 +55,7 @@ class Linear(_Rounded, linear.Linear):
     """torch.nn.Linear with a rounded weight."""
 
     _FLOAT_MODULE = linear.Linear
-
-    @staticmethod
-    def _sizes(m: Module) -> tuple:
-        return m.in_features, m.out_features, m.bias is not None
+    _sizes = staticmethod(_sizes.of_linear)
 
     def forward(self, input: Tensor) -> Tensor:
         """The products."""
@@ -65,9 +63,7 @@ class Linear(_Rounded, linear.Linear):
 
 
 class _Conv(_Rounded):
-    @staticmethod
-    def _sizes(m: Module) -> tuple:
-        return m.in_channels, m.out_channels, m.kernel_size, m.stride, m.padding, m.dilation, m.groups, m.bias is not None, m.padding_mode
+    _sizes = staticmethod(_sizes.of_conv)
 
     def forward(self, input: Tensor) -> Tensor:
         """The convolution."""

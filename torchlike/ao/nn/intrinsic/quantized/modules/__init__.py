@@ -41,29 +41,25 @@ class LinearReLU(linear.Linear):
         return "QuantizedLinearReLU"
 
 
-class BNReLU2d(activation.BatchNorm2d):
+class _BNReLU:
+    _RELU = True
+
+    def _get_name(self) -> str:
+        return f"Quantized{type(self).__name__}"
+
+    @classmethod
+    def from_reference(cls, bn_relu: Any, output_scale: Any, output_zero_point: Any) -> Any:
+        """The quantized form of the float pair, with results of this scale."""
+        return super().from_reference(bn_relu[0] if isinstance(bn_relu, fused._FusedModule) else bn_relu, output_scale, output_zero_point)
+
+
+class BNReLU2d(_BNReLU, activation.BatchNorm2d):
     """BatchNorm2d and ReLU of quantized tensors."""
 
-    _FLOAT_MODULE, _RELU = fused.BNReLU2d, True
-
-    def _get_name(self) -> str:
-        return "QuantizedBNReLU2d"
-
-    @classmethod
-    def from_reference(cls, bn_relu: Any, output_scale: Any, output_zero_point: Any) -> Any:
-        """The quantized form of the float pair, with results of this scale."""
-        return super().from_reference(bn_relu[0] if isinstance(bn_relu, fused.BNReLU2d) else bn_relu, output_scale, output_zero_point)
+    _FLOAT_MODULE = fused.BNReLU2d
 
 
-class BNReLU3d(activation.BatchNorm3d):
+class BNReLU3d(_BNReLU, activation.BatchNorm3d):
     """BatchNorm3d and ReLU of quantized tensors."""
 
-    _FLOAT_MODULE, _RELU = fused.BNReLU3d, True
-
-    def _get_name(self) -> str:
-        return "QuantizedBNReLU3d"
-
-    @classmethod
-    def from_reference(cls, bn_relu: Any, output_scale: Any, output_zero_point: Any) -> Any:
-        """The quantized form of the float pair, with results of this scale."""
-        return super().from_reference(bn_relu[0] if isinstance(bn_relu, fused.BNReLU3d) else bn_relu, output_scale, output_zero_point)
+    _FLOAT_MODULE = fused.BNReLU3d

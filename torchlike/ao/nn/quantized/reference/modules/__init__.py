@@ -12,6 +12,7 @@ from ......nn.modules import conv, linear
 from ......nn.modules.module import Module
 from ......nn.parameter import Parameter
 from ......ops.from_data import tensor
+from .... import _sizes
 
 __all__ = ["Conv1d", "Conv2d", "Conv3d", "Linear"]
 _INTEGERS = (dt.quint8, dt.qint8, dt.qint32)
@@ -84,8 +85,8 @@ class Linear(_Reference, linear.Linear):
     @classmethod
     def from_float(cls, float_linear: Module, weight_qparams: dict[str, Any]) -> Linear:
         """That of a float layer, and of what is known about its weight."""
-        return cls(float_linear.in_features, float_linear.out_features, float_linear.bias is not None, float_linear.weight.device, float_linear.weight.dtype,
-                   weight_qparams)._take(float_linear)
+        weight = float_linear.weight
+        return cls(*_sizes.of_linear(float_linear), weight.device, weight.dtype, weight_qparams)._take(float_linear)
 
 
 class _Conv(_Reference):
@@ -104,9 +105,8 @@ class _Conv(_Reference):
     @classmethod
     def from_float(cls, float_conv: Module, weight_qparams: dict[str, Any]) -> Module:
         """That of a float layer, and of what is known about its weight."""
-        m = float_conv
-        return cls(m.in_channels, m.out_channels, m.kernel_size, m.stride, m.padding, m.dilation, m.groups, m.bias is not None, m.padding_mode,
-                   m.weight.device, m.weight.dtype, weight_qparams)._take(m)
+        weight = float_conv.weight
+        return cls(*_sizes.of_conv(float_conv), weight.device, weight.dtype, weight_qparams)._take(float_conv)
 
 
 class Conv1d(_Conv, conv.Conv1d):
