@@ -214,14 +214,7 @@ class Tensor(Fields, metaclass=Shown):
             elif out._dispatches:
                 out._base = value.tensor if value.tensor._base is None else value.tensor._base
             return out
-        if program.state.capture is None and self._of_data is self._several is None and self._plain and mode.enabled:  # what _shows does then
-            if st is None:
-                st = self._ensure_storage()
-            out._storage, out._seen, out._layout = st, st.version, made_layout
-            out._chain = (*self._chain, (op, numbers, statics))
-            out._base = self if self._base is None else self._base
-        else:
-            self._shows(out, (op, numbers, statics), made_layout)
+        self._shows(out, (op, numbers, statics), made_layout)
         if position is not None or self._unplaced:
             out._unplaced = op, ()
         return out
