@@ -21,10 +21,15 @@ tables=(tests/test_{cases,conv_cpu,lanes,numpy_lax,numpy_lax_programs,prod_gradi
 XLA_FLAGS=$quickly .venv/bin/python -m pytest -n 2 --dist worksteal "${tables[@]}" || failed=1
 # The others a few files at a time, two processes at once: each file is imported by one only, and what tests leave behind (programs, JAX's caches), which
 # makes each collection of garbage longer, goes with it. Those that collect much or ask Python for all its objects come first, before others fill theirs.
+# What failed is said once more at the end: of long output a reader may get the ends only.
+failures=$(mktemp)
+export failures
+trap 'rm -f "$failures"' EXIT
 few() {
     local printed status=0
     printed=$(.venv/bin/python -m pytest -p no:xdist "$@" 2>&1) || status=$?
     printf '%s\n' "$printed"
+    [ $status = 0 ] || printf '\nexit status %s of pytest %s\n%s\n' $status "$*" "$(tail -n 80 <<<"$printed")" >>"$failures"
     return $status
 }
 export -f few
@@ -34,4 +39,5 @@ others() { printf '%s\n' tests/test_*.py tests/*/test_*.py | grep -vxF "$(printf
 # once more with every operation run at once (the case table above compares both modes row by row already)
 printf '%s\n' tests/test_{aliasing,autograd*,dtypes,errors*,func*,nn_*,optim,over*,parts,printing,program,serialization,tensor_types}.py |
     TORCHLIKE_IMMEDIATE=1 xargs -P 2 -n 5 bash -c 'few "$@"' _ || failed=1
+cat "$failures"
 exit $failed
