@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import torchlike as torch
-from torchlike._core import disk_cache, executor, history, mappings, program
+from torchlike._core import disk_cache, executor, history, mappings, program, runs
 from torchlike._core.numbers import PATIENCE, Numbers
 from torchlike._core.registry import OPS
 from torchlike._core.silence import silently
@@ -423,6 +423,66 @@ def test_looking_at_elements_of_what_is_known_runs_nothing():
         assert [[int(e) for e in row] for row in x] == [[0, 3], [1, 4], [2, 5]]
         assert [pending[i].ndim for i in x[0, :1]] == [0]
         assert pending._value.array is None and pending.tolist() == [5, 5, 5]
+
+
+def _computed_at_once(work) -> int:
+    before = history.at_once
+    work()
+    return history.at_once - before
+
+
+@pytest.fixture
+def unsettled():
+    """Operations are recorded until programs returned, and nothing ran yet."""
+    with program.immediate(False):
+        yield
+
+
+@pytest.mark.usefixtures("unsettled")
+def test_a_short_program_is_computed_at_once_whatever_longer_ones_contain():
+    """A program's beginning tells how it goes on: `sum` here also stands in a long one, and begins others."""
+    x, y = torch.arange(37.0), torch.arange(37.0) + 1
+    x.tolist(), y.tolist()
+
+    def long():
+        z = x.cos()
+        for _ in range(40):
+            z = z + x.sum()
+        return z[0].item()
+
+    def short():
+        assert y.sum().item() == 703
+    for _ in range(4):
+        assert _computed_at_once(long) == 0
+    for _ in range(3):
+        short()
+    assert _computed_at_once(short) == 1
+    assert _computed_at_once(long) == 0  # it begins as before
+    assert _computed_at_once(short) == 1
+
+
+@pytest.mark.usefixtures("unsettled")
+def test_after_short_programs_others_are_computed_at_once():
+    """Programs that never return, of other shapes each time."""
+    def look(n):
+        assert (torch.ones(3, n) * 2 + 1).sum().item() == 9 * n
+    for n in range(runs.STREAK):
+        assert _computed_at_once(lambda: look(301 + n)) == 0  # noqa: B023
+    assert _computed_at_once(lambda: look(317)) == 4
+    x = torch.ones(301)
+
+    def long():
+        z = x
+        for _ in range(60):
+            z = z * 1.5
+        return z[0].item()
+    counts = []
+    for _ in range(runs.OVERRUNS + 1):
+        for n in range(runs.STREAK):
+            look(320 + n)
+        counts.append(_computed_at_once(long))
+    assert all(0 < n < 30 for n in counts[:-1]) and counts[-1] == 0  # as many as a short program has, and none once that was wrong too often
+    assert long() == pytest.approx(1.5 ** 60, rel=1e-5)
 
 
 def test_a_short_program_that_returns_is_computed_at_once():

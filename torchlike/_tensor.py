@@ -16,6 +16,7 @@ from ._core.history import warn
 from ._core.layout import Examples, Layout, contiguous, extent, joined, overlapping
 from ._core.program import record
 from ._core.registry import OPS, Plan, View
+from ._core.runs import looked, run
 from ._core.shown import Shown
 from ._core.value import Value, is_tracer, of_array
 from ._fields import AttributesOf, Fields, fields, share, show
@@ -565,6 +566,8 @@ class Tensor(Fields, metaclass=Shown):
 
     def _host_array(self) -> np.ndarray:
         """The data as a NumPy array that must not be written."""
+        if run.seconds:
+            looked()
         array = self._known()
         if array is None and program.state.program.__class__ is not program.Program:
             from ._functorch._rules import observe  # above this file

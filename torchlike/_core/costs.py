@@ -71,9 +71,14 @@ def gain(plans: Sequence, n_inputs: int, device) -> float:
     return seconds - START - PASSED * n_inputs if device.type == "cpu" else seconds - DISPATCH - HANDED * n_inputs
 
 
-def is_short(plans: Sequence, work: float, n_inputs: int) -> bool:
+def is_short(n_operations: int, work: float, n_inputs: int) -> bool:
     """Whether a program of this work is over before recording its operations, rather than computing each at once, has saved anything."""
-    return HOST_OP * len(plans) + NUMPY_WORK * work <= DISPATCH + HANDED * n_inputs
+    return HOST_OP * n_operations + NUMPY_WORK * work <= DISPATCH + HANDED * n_inputs
+
+
+def at_once(plan) -> float:
+    """Rough seconds of an operation that is computed at once; is_short compares their sum."""
+    return HOST_OP + NUMPY_WORK * (plan.cost or _cost(plan))[0]
 
 
 def total_work(plans: Sequence) -> float:

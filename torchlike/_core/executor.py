@@ -25,7 +25,7 @@ from time import perf_counter  # not by its module: tests replace the clock ther
 import jax
 import numpy as np
 
-from . import allocator, costs, disk_cache, history, host, mappings, parts
+from . import allocator, costs, disk_cache, history, host, mappings, parts, runs
 from .aval import COMPLEX, FLOAT, Aval
 from .executable import Executable, Step, build
 from .interrupts import Uninterrupted
@@ -99,7 +99,7 @@ _NOT_ON_DEVICE = (np.ndarray, jax.core.Tracer, type(None))
 class ProgramInfo:
     """What is known of one program: its steps, how often it was seen, its executables."""
 
-    __slots__ = ("__weakref__", "node", "read", "text", "n_operations", "n_results", "seen", "near", "last_seen", "executables", "chosen", "lives", "work",
+    __slots__ = ("__weakref__", "node", "read", "text", "first", "short", "n_operations", "n_results", "seen", "near", "last_seen", "executables", "chosen", "lives", "work",
                  "gain", "looked_on_disk", "n_floats", "n_ints", "device", "refusal", "hosts", "eager", "foreign", "earlier", "loop", "_compile_seconds")
 
     def __init__(self, node, device):
@@ -124,13 +124,19 @@ class ProgramInfo:
         self.lives: set[int] = set()
         plans = operations[::2]
         self.n_operations = len(plans)
+        self.first = plans[0]
         self.work, self.gain = costs.total_work(plans), costs.gain(plans, len(avals), device)
         self._compile_seconds: float | None = None
         self.looked_on_disk = False
         self.eager = any(map(_EAGER, plans))
+        self.short = not self.eager and costs.is_short(self.n_operations, self.work, len(avals))
         self.foreign: set | None = None  # plans without a NumPy form
         self.refusal = ""  # why it cannot be compiled
         self.loop: tuple | None = None  # where in a loop it ended, once it ended by its length
+
+    def is_short(self) -> bool:
+        """Whether to compute its operations at once takes no longer than recording them."""
+        return self.short and not self.executables
 
     @property
     def steps(self) -> list[Step]:
@@ -249,8 +255,8 @@ def run(prog, reason: str, divisible: bool = True) -> None:
         if _once:
             info.recall()
     info.seen += 1
-    if info.seen == SIGHTS_SHORT and divisible:
-        _sort_out(info)
+    if divisible:
+        runs.ran(info.first, info.is_short(), info.seen >= SIGHTS_SHORT)
     _tick(info)
     distance = options.clock - info.last_seen
     if distance > NEAR and info.work >= HEAVY_WORK:
@@ -289,18 +295,6 @@ def run(prog, reason: str, divisible: bool = True) -> None:
             _take_over(prog, exe, live)
     else:
         _take_over(prog, exe, live)
-
-
-def _sort_out(info: ProgramInfo) -> None:
-    """The operations of a short program that returns are computed at once from now on, which takes as long as recording them; those of a program
-    that may be worth compiling never are."""
-    plans = [s.plan for s in info.steps]
-    short = not info.eager and not info.executables and costs.is_short(plans, info.work, len(info.input_avals))
-    for plan in set(plans):
-        if not short:
-            plan.at_once = False
-        elif plan.at_once is None and host.is_small(plan):
-            plan.at_once = plan.op.at_once = True
 
 
 def _divided(info: ProgramInfo) -> list[list[int]] | None:
@@ -480,7 +474,7 @@ def _add(info: ProgramInfo, exe: Executable) -> None:
         if mappings.are_half_used():
             _forget_older_half(info)
     info.executables.append(exe)
-    _sort_out(info)
+    info.first.at_once = False
 
 
 def _forget_older_half(but: ProgramInfo) -> None:

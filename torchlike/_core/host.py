@@ -181,18 +181,6 @@ def is_foreign(plan) -> bool:
         return False
 
 
-def is_small(plan) -> bool:
-    """Whether an operation takes about as long as recording it."""
-    return plan.device.type == "cpu" and not plan.op.overwrites and all(a.numel <= LARGE for a in plan.outs) and not is_foreign(plan)
-
-
-def is_of_numbers(plan) -> bool:
-    """Whether an operation computes numbers of numbers."""
-    if plan.of_numbers is None:
-        plan.of_numbers = not any(a.ndim for a in (*plan.avals, *plan.outs) if a is not None) and is_small(plan)
-    return plan.of_numbers
-
-
 def bind(info, live: tuple) -> HostProgram:
     """A program's steps for these live results."""
     bound = info.hosts.get(live)

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from . import device as _device
-from . import executor, history, host, precision
+from . import executor, history, host, precision, runs
 from .aval import BOOL, COMPLEX, FLOAT, INT, NUMBERS, Aval
 from .checks import Check, check_later, raise_failed, raise_failed_checks
 from .loops import Loop
@@ -161,7 +161,7 @@ def record(op: Op, values: list, statics: tuple):
     """
     with lock:
         prog = state.program
-        if (op.at_once or state.elements is prog) and not prog.results and (found := _at_once(op, values, statics, prog)) is not None:
+        if not prog.results and (found := _at_once(op, values, statics, prog)) is not None:
             return found
         refs = []
         numbers = None
@@ -220,7 +220,8 @@ def record(op: Op, values: list, statics: tuple):
 
 
 def _at_once(op: Op, values: list, statics: tuple, prog: Program) -> tuple | None:
-    """(plan, results) of an operation on what the host has, computed instead of recorded as the first one of a program; None where it must be recorded."""
+    """(plan, results) of an operation on what the host has, computed instead of recorded as the first one of a program (see runs.py); None where it
+    must be recorded."""
     if state.whole or state.capture is not None or prog.__class__ is not Program or not state.limit or executor.options.tier == "compiled":
         return None
     avals, args = [], []
@@ -238,15 +239,11 @@ def _at_once(op: Op, values: list, statics: tuple, prog: Program) -> tuple | Non
         else:
             return None
     key = tuple(avals), statics
-    plan = op.plans.get(key)
-    if state.elements is prog:
-        try:
-            plan = plan or op.plan(*key)
-        except Exception:  # raised where it is recorded
-            return None
-        if not plan.at_once and not host.is_of_numbers(plan):
-            return None
-    elif plan is None or not plan.at_once:
+    try:
+        plan = op.plans.get(key) or op.plan(*key)
+    except Exception:  # raised where it is recorded
+        return None
+    if not runs.goes_on(plan) and not (state.elements is prog and runs.is_of_numbers(plan)):
         return None
     try:
         kernel = plan._numpy or plan.numpy
@@ -592,6 +589,7 @@ def permit_tf32(what: str, on: bool) -> None:
 def immediate(mode: bool = True) -> Iterator[None]:
     """Run each operation at once instead of recording programs; results are the same."""
     flush("mode change")
+    runs.forget()
     before, state.limit = state.limit, 0 if mode else LONGEST
     try:
         yield

@@ -34,7 +34,7 @@ class Plan:
     """An op at given avals and statics."""
 
     __slots__ = ("number", "op", "avals", "statics", "outs", "single", "run", "differentiable", "device", "precision", "host", "_numpy", "_xla", "_saved", "_depends", "nodes",
-                 "last_run", "steady", "at_once", "of_numbers", "cost", "written", "exact", "joined")
+                 "last_run", "steady", "at_once", "overruns", "seconds", "of_numbers", "cost", "written", "exact", "joined")
 
     def __init__(self, op, avals, statics, outs, run, device):
         self.number = next(_numbers)  # tells it from plans that are no more, as its identity does not
@@ -52,8 +52,10 @@ class Plan:
         self.last_run, self.steady = -1 << 30, 0  # see parts.py
         self.cost: tuple | None = None  # what costs.py knows of it
         self.written: tuple | None = None  # what host.py may write
-        self.at_once: bool | None = None  # whether it is computed instead of recorded where all inputs are on the host: see executor.py
-        self.of_numbers: bool | None = None  # whether it is where a loop over elements runs: likewise
+        self.at_once: bool | None = None  # whether what begins with it is computed instead of recorded, where the host has all inputs: see runs.py
+        self.overruns = 0  # how often that was more than it is good for
+        self.seconds: float | None = None  # which a small operation takes, as estimated
+        self.of_numbers: bool | None = None  # whether it is small and computes numbers of numbers
 
     def __repr__(self):
         return f"{self.op.name}({', '.join(map(repr, self.avals))}; {self.statics})"
@@ -185,7 +187,6 @@ class Op:
     free = False  # its NumPy form makes views and touches no element
     bound: Callable | None = None  # makes a plan's NumPy kernel, whose result is an array of the right dtype in any case, or None
     picks = False  # its result is elements of its first input, mostly few of them
-    at_once = False  # whether some plan of it is
     normalizes = False  # its last pass over the data is elementwise, and its derivative's: XLA fuses that with what reads the result
     inlined = False  # it is a traced call, whose steps a compiled program takes one by one
     # may its results be computed again (see rematerialization.py), and with which of its arguments new if not with all; may what its

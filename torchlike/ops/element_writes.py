@@ -15,7 +15,7 @@ from operator import mul
 import numpy as np
 
 from .._core import dtype as dt
-from .._core import host, program
+from .._core import program, runs
 from .._core.aval import aval
 from .._core.grad_mode import mode
 from .._core.graph import UNDER_INFERENCE, UNDER_NO_GRAD
@@ -132,7 +132,7 @@ def _number(x: Tensor, t: Tensor) -> np.ndarray | None:
     v, prog = x._value, program.state.program
     plan = prog.node.plan  # of the last operation; None after one that failed
     if (plan is None or v.aval.ndim or x._edge is not None or v.aval.dtype is not dtype or v.epoch is not prog or v.ref != len(prog.results) - 1
-            or not nobody_watches() or not host.is_of_numbers(plan) or Loop.waited == id(t) or not _often(t)):
+            or not nobody_watches() or not runs.is_of_numbers(plan) or Loop.waited == id(t) or not _often(t)):
         return None
     program.flush("elements written one by one")
     Loop.waited = id(t)

@@ -4,7 +4,7 @@ from __future__ import annotations
 import numpy as np
 
 from .._core import dtype as dt
-from .._core import program
+from .._core import program, runs
 from .._core.errors import class_name
 from .._core.grad_mode import mode
 from .._core.history import warn
@@ -64,6 +64,7 @@ def numpy(self, *, force: bool = False) -> np.ndarray:
         raise RuntimeError("Can't call numpy() on Tensor that has negative bit set. Use tensor.resolve_neg().numpy() instead.")
     if program.state.program.__class__ is not program.Program:
         self._host_array()  # under vmap: what all examples share is there then
+    runs.looked()
     if self._storage is None or self._storage.host is None:
         program.concrete(self._current())
     program.raise_failed_checks()

@@ -1,0 +1,83 @@
+"""Runs: small operations that are computed at once, one after the other, until the host looks at a tensor.
+
+To record a small operation takes as long as to compute it in NumPy; what a loop that looks at each result gains by recording is less than what it
+takes to end a program. How a program goes on is best told by how it begins: a run begins with an operation that began short programs
+before, or, whatever it is, once all that ran lately was short. A run that grows longer than such programs shows that this was wrong.
+"""
+from __future__ import annotations
+
+from math import inf
+
+from . import costs, host
+from .registry import Plan
+
+STREAK = 8  # short programs and runs in a row, after which any small operation may begin a run
+SMALL = 4 * costs.HOST_OP  # rough seconds of an operation
+LONGEST = costs.DISPATCH  # rough seconds of a run
+OVERRUNS = 3  # runs that were longer, after which programs that begin so are always recorded
+
+
+class _Run:
+    """`seconds`, by estimate, of what was computed at once since the host last looked; `first`, the plan that began it; `streak`, short programs and
+    runs in a row."""
+
+    __slots__ = ("seconds", "first", "streak")
+
+
+run = _Run()
+run.seconds, run.streak, run.first = 0.0, 0, None
+
+
+def looked() -> None:
+    """The host looked at a tensor: what follows begins anew."""
+    if run.seconds:
+        run.seconds = 0.0
+        run.streak += 1
+
+
+def forget() -> None:
+    """Nothing is known of what comes next."""
+    run.seconds, run.streak = 0.0, 0
+
+
+def ran(first: Plan, short: bool, returns: bool) -> None:
+    """A program ran that began with `first`; `returns`: often enough to say that others will go on like it."""
+    run.seconds = 0.0
+    run.streak = run.streak + 1 if short else 0
+    if returns and first.at_once is not False:
+        first.at_once = short and is_small(first)
+
+
+def goes_on(plan: Plan) -> bool:
+    """Whether an operation is computed at once, where nothing is recorded and the host has all it reads."""
+    if not run.seconds:
+        begins = plan.at_once
+        if begins is None:
+            begins = run.streak >= STREAK and is_small(plan)
+        if not begins:
+            return False
+        run.first = plan
+    elif plan.at_once is False or not is_small(plan):
+        return False
+    elif run.seconds + plan.seconds > LONGEST:
+        run.first.overruns += 1
+        run.first.at_once = False if run.first.overruns >= OVERRUNS else None
+        run.streak = 0
+        return False
+    run.seconds += plan.seconds
+    return True
+
+
+def is_small(plan: Plan) -> bool:
+    """Whether an operation takes about as long as recording it."""
+    if plan.seconds is None:
+        small = plan.device.type == "cpu" and not plan.op.overwrites and all(a.numel <= host.LARGE for a in plan.outs) and not host.is_foreign(plan)
+        plan.seconds = costs.at_once(plan) if small else inf
+    return plan.seconds <= SMALL
+
+
+def is_of_numbers(plan: Plan) -> bool:
+    """Whether an operation computes numbers of numbers."""
+    if plan.of_numbers is None:
+        plan.of_numbers = not any(a.ndim for a in (*plan.avals, *plan.outs) if a is not None) and is_small(plan)
+    return plan.of_numbers
