@@ -568,6 +568,10 @@ class Tensor(Fields, metaclass=Shown):
         """The data as a NumPy array that must not be written."""
         if run.seconds:
             looked()
+        value = self._value
+        if self._storage is None and value.__class__ is Value and value.array.__class__ is np.ndarray:  # what is looked at most
+            program.raise_failed_checks()
+            return value.array
         array = self._known()
         if array is None and program.state.program.__class__ is not program.Program:
             from ._functorch._rules import observe  # above this file

@@ -36,7 +36,6 @@ MOST_NODES = 400_000  # records kept in the trie; about 300 bytes each
 NEAR, FAR = 8, 64  # programs between two sights in a loop; from the one to the other, a sight counts ever less
 SIGHTS_LIGHT, SIGHTS_HEAVY = 4, 3  # near sights in a row after which a program is compiled
 HEAVY_WORK = 2e7  # units of work (see costs.work) per run above which a program is heavy
-SIGHTS_SHORT = 3  # after which it is known whether a program is one of few small operations
 BESIDE = 0.02  # of a heavy program's work, from which on another counts that runs in between
 LARGE_WORK = 1e5  # from which a program's arrays are worth keeping their memory pages for the next
 LASTS = 3  # a loop is expected to go on for so many times as long as it has run; see benchmarks/compile_when.py
@@ -256,7 +255,7 @@ def run(prog, reason: str, divisible: bool = True) -> None:
             info.recall()
     info.seen += 1
     if divisible:
-        runs.ran(info.first, info.is_short(), info.seen >= SIGHTS_SHORT)
+        runs.ran(info.first, info.is_short())
     _tick(info)
     distance = options.clock - info.last_seen
     if distance > NEAR and info.work >= HEAVY_WORK:
@@ -474,7 +473,6 @@ def _add(info: ProgramInfo, exe: Executable) -> None:
         if mappings.are_half_used():
             _forget_older_half(info)
     info.executables.append(exe)
-    info.first.at_once = False
 
 
 def _forget_older_half(but: ProgramInfo) -> None:

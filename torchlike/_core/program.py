@@ -266,6 +266,11 @@ def _at_once(op: Op, values: list, statics: tuple, prog: Program) -> tuple | Non
     return plan, tuple(map(Value, plan.outs, made))
 
 
+def computes_at_once() -> bool:
+    """Whether a small operation on what the host has would be computed at once, whatever it is."""
+    return not state.program.results and (runs.run.seconds > 0 or runs.run.streak >= runs.STREAK) and state.limit > 0 and not state.whole
+
+
 def _share(array: np.ndarray, values: list) -> None:
     """A result may look into an input's buffer, which must then never be donated."""
     owner = host.memory(array)

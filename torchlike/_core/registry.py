@@ -34,7 +34,7 @@ class Plan:
     """An op at given avals and statics."""
 
     __slots__ = ("number", "op", "avals", "statics", "outs", "single", "run", "differentiable", "device", "precision", "host", "_numpy", "_xla", "_saved", "_depends", "nodes",
-                 "last_run", "steady", "at_once", "overruns", "seconds", "of_numbers", "cost", "written", "exact", "joined")
+                 "last_run", "steady", "trust", "lost", "seconds", "of_numbers", "cost", "written", "exact", "joined")
 
     def __init__(self, op, avals, statics, outs, run, device):
         self.number = next(_numbers)  # tells it from plans that are no more, as its identity does not
@@ -52,8 +52,7 @@ class Plan:
         self.last_run, self.steady = -1 << 30, 0  # see parts.py
         self.cost: tuple | None = None  # what costs.py knows of it
         self.written: tuple | None = None  # what host.py may write
-        self.at_once: bool | None = None  # whether what begins with it is computed instead of recorded, where the host has all inputs: see runs.py
-        self.overruns = 0  # how often that was more than it is good for
+        self.trust = self.lost = 0  # that programs which begin with it are short: see runs.py
         self.seconds: float | None = None  # which a small operation takes, as estimated
         self.of_numbers: bool | None = None  # whether it is small and computes numbers of numbers
 

@@ -20,8 +20,8 @@ from .rng_dtypes import (
     real_parts,
     scalar_type,
 )
-from .rng_generator import DEFAULT_SEED, STATE_BYTES, Generator, default_generator
-from .rng_normal import exp, fill_normal, fma64, libm, log, serial_normals
+from .rng_generator import DEFAULT_SEED, FEW, STATE_BYTES, Generator, default_generator
+from .rng_normal import BLOCK, exp, few_normals, fill_normal, fma64, libm, log, serial_normals
 from .rng_permutation import permutation
 from .rng_uniform import LARGE, floats
 
@@ -137,7 +137,8 @@ def _below(values: np.ndarray, low: np.generic | float, high: np.generic | float
 def rand(gen: Generator, shape: Shape, dtype: np.dtype) -> np.ndarray:
     """Uniform floats (or complex numbers) of [0, 1)."""
     if dtype == np.float32 and (size := math.prod(shape)) <= _CHUNK:  # by far the most frequent
-        return _unit32(gen.words(size)).reshape(shape)
+        made = np.array([(w & 0xFFFFFF) * 2.0**-24 for w in gen.few(size)], np.float32) if size <= FEW else _unit32(gen.words(size))
+        return made.reshape(shape)
     return uniform(gen, shape, 0.0, 1.0, dtype)
 
 
@@ -181,6 +182,8 @@ def normal(gen: Generator, shape: Shape, mean: float, std: float, dtype: np.dtyp
     """
     if not std >= 0:
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
+    if mean == 0 and std == 1 and dtype == np.float32 and (size := math.prod(shape)) < BLOCK:
+        return np.array(few_normals(gen, size), dtype).reshape(shape)
     out = np.empty(shape, dtype)
     if not out.size:
         return out

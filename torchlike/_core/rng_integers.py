@@ -14,7 +14,7 @@ from .rng_dtypes import (
     narrow,
     not_implemented,
 )
-from .rng_generator import Generator
+from .rng_generator import FEW, Generator
 
 _CHUNK = 1 << 15
 # Ranges from here on use 64-bit words: a 32-bit word modulo such a range would be visibly uneven.
@@ -105,8 +105,11 @@ def integers_between(gen: Generator, shape: tuple[int, ...], low: int, high: int
                 "random_ expects 'from' casted to dtype to be less than 'to' casted to dtype, but got "
                 f"from={low} >= to={high}"
             )
+    span = high - low
+    if dtype == np.int64 and span < _WIDE_RANGE and math.prod(shape) <= FEW:
+        return np.array([low + w % span for w in gen.few(math.prod(shape))], dtype).reshape(shape)
     _check_bounds(low, high - 1, dtype)
-    return _integers(gen, shape, high - low, low, dtype, high - low >= _WIDE_RANGE)
+    return _integers(gen, shape, span, low, dtype, span >= _WIDE_RANGE)
 
 
 def integers_from(gen: Generator, shape: tuple[int, ...], low: int, dtype: np.dtype) -> np.ndarray:

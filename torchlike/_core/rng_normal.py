@@ -83,24 +83,30 @@ def _blocks64(words: np.ndarray, mean: float, std: float) -> np.ndarray:
 
 def serial_normals(gen: Generator, n: int, mean: float, std: float) -> np.ndarray:
     """`n` float64 normals, one pair per two doubles; an odd one out waits in `gen.next_normal`."""
-    with gen.lock:
-        kept = [] if gen.next_normal is None or not n else [gen.next_normal]
-        if kept:
-            gen.next_normal = None
-        u = gen.doubles((n - len(kept) + 1) // 2 * 2)
-        if u.size <= 2 * _FEW_CALLS:
-            samples = kept
-            numbers = iter(u.tolist())
-            for turn, depth in zip(numbers, numbers, strict=True):
-                radius, angle = math.sqrt(-2.0 * math.log1p(-depth)), 2.0 * math.pi * turn
-                samples += (radius * math.cos(angle), radius * math.sin(angle))
-            samples = np.array(samples, np.float64)
-        else:
-            samples = np.concatenate((kept, pairs(u)))
-        if samples.size > n:
-            gen.next_normal = float(samples[-1])
-            samples = samples[:n]
+    if n <= 2 * _FEW_CALLS:
+        samples = np.array(few_normals(gen, n), np.float64)
+    else:
+        with gen.lock:
+            kept = [] if gen.next_normal is None else [gen.next_normal]
+            samples = np.concatenate((kept, pairs(gen.doubles((n - len(kept) + 1) // 2 * 2))))
+            gen.next_normal = float(samples[n]) if samples.size > n else None
+        samples = samples[:n]
     return fma64(samples, std, mean) if mean or std != 1 else samples
+
+
+def few_normals(gen: Generator, n: int) -> list[float]:
+    """The same in Python's numbers, standard ones."""
+    with gen.lock:
+        kept = gen.next_normal
+        made = [] if kept is None or not n else [kept]
+        words = iter(gen.few((n - len(made) + 1) // 2 * 4))
+        for a, b, c, d in zip(words, words, words, words, strict=True):
+            angle = 2.0 * math.pi * (((a & 0x1FFFFF) << 32 | b) * 2.0**-53)
+            radius = math.sqrt(-2.0 * math.log1p(((c & 0x1FFFFF) << 32 | d) * -(2.0**-53)))
+            made += (radius * math.cos(angle), radius * math.sin(angle))
+        if n:
+            gen.next_normal = made.pop() if len(made) > n else None
+    return made
 
 
 def pairs(u: np.ndarray) -> np.ndarray:

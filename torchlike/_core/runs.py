@@ -14,7 +14,8 @@ from .registry import Plan
 STREAK = 8  # short programs and runs in a row, after which any small operation may begin a run
 SMALL = 4 * costs.HOST_OP  # rough seconds of an operation
 LONGEST = costs.DISPATCH  # rough seconds of a run
-OVERRUNS = 3  # runs that were longer, after which programs that begin so are always recorded
+SIGHTS = 3  # short programs that begin with an operation, after which others are expected to go on like them
+LOST, MOST_LOST = 4, 1 << 12  # a longer one takes that many of them back, at first one, and each time this many times as many
 
 
 class _Run:
@@ -40,29 +41,34 @@ def forget() -> None:
     run.seconds, run.streak = 0.0, 0
 
 
-def ran(first: Plan, short: bool, returns: bool) -> None:
-    """A program ran that began with `first`; `returns`: often enough to say that others will go on like it."""
+def ran(first: Plan, short: bool) -> None:
+    """A program ran that began with `first`."""
     run.seconds = 0.0
-    run.streak = run.streak + 1 if short else 0
-    if returns and first.at_once is not False:
-        first.at_once = short and is_small(first)
+    if short:
+        run.streak += 1
+        first.trust += 1
+    else:
+        _was_long(first)
+
+
+def _was_long(first: Plan) -> None:
+    """What began with `first` went on for longer than it is worth computing at once."""
+    run.streak = 0
+    if first.trust >= 0:
+        first.lost = min(first.lost * LOST or 1, MOST_LOST)
+    first.trust = -first.lost
 
 
 def goes_on(plan: Plan) -> bool:
     """Whether an operation is computed at once, where nothing is recorded and the host has all it reads."""
     if not run.seconds:
-        begins = plan.at_once
-        if begins is None:
-            begins = run.streak >= STREAK and is_small(plan)
-        if not begins:
+        if plan.trust < (0 if run.streak >= STREAK else SIGHTS) or not is_small(plan):
             return False
         run.first = plan
-    elif plan.at_once is False or not is_small(plan):
+    elif plan.trust < 0 or not is_small(plan):
         return False
     elif run.seconds + plan.seconds > LONGEST:
-        run.first.overruns += 1
-        run.first.at_once = False if run.first.overruns >= OVERRUNS else None
-        run.streak = 0
+        _was_long(run.first)
         return False
     run.seconds += plan.seconds
     return True

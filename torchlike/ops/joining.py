@@ -8,6 +8,7 @@ from jax import lax
 from .._arguments import as_dim, as_int, as_size, distinct, listed_dims, need_tensors, refuse_huge
 from .._core import device as dev
 from .._core import dtype as dt
+from .._core import program
 from .._core.arrays import cast
 from .._core.aval import broadcast_shapes, result_dtype
 from .._core.errors import class_name
@@ -23,7 +24,7 @@ from .known import nobody_watches
 from .materializing import once
 from .shape_views import UNSQUEEZE
 
-MANY = 8  # tensors; so many that are known already are joined at once
+MANY = 8  # tensors; so many that are known already are joined at once, and fewer where other small operations would be
 
 
 def _listed(name: str, tensors: Tensors) -> tuple[Tensor, ...]:
@@ -72,12 +73,12 @@ def _cat_vjp(xp, g, plan, needs):
 
 
 def _known(tensors) -> list[np.ndarray] | None:
-    """The arrays of many CPU tensors of one dtype outside any graph, on the host; None where they are not all that.
+    """The arrays of many CPU tensors (or of a few, in a run) of one dtype outside any graph, on the host; None where they are not all that.
 
     A batch of samples joined at once is one input of the program that reads it. As its inputs the samples would be hundreds,
     and another number of them another program.
     """
-    if len(tensors) < MANY or not nobody_watches():
+    if len(tensors) < MANY and not program.computes_at_once() or not nobody_watches():
         return None
     first, arrays = None, []
     for t in tensors:

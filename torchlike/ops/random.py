@@ -11,13 +11,14 @@ from .._arguments import as_int, as_size, factory_size, number, real
 from .._core import device as dev
 from .._core import dtype as dt
 from .._core import program, rng
-from .._core.aval import broadcast_shapes
+from .._core.aval import aval, broadcast_shapes
 from .._core.errors import class_name, not_implemented
 from .._core.grad_mode import mode
 from .._core.layout import is_contiguous, like, overlapping
 from .._core.registry import Op
 from .._core.room import SPARE, need_room
 from .._core.shown import Shown
+from .._core.value import Value
 from .._kinds import combination
 from .._public import MISSING, public
 from .._tensor import Tensor, apply, as_tensor_value
@@ -121,6 +122,19 @@ def _laid_out_like(t: Tensor, dtype, device, memory_format) -> Tensor | None:
     return made
 
 
+def _few(size: tuple) -> tuple[int, ...] | None:
+    """The shape of a factory's arguments that asks for a few numbers of the usual kind, which nobody watches."""
+    if len(size) == 1 and isinstance(size[0], (tuple, list)):
+        size = tuple(size[0])
+    n = 1
+    for s in size:
+        if s.__class__ is not int or s < 0:
+            return None
+        n *= s
+    usual = n <= rng.FEW and size and program.state.capture is None and dt.get_default_dtype() is dt.float32 and dev.default_device() is dev.CPU
+    return size if usual else None
+
+
 def _random_factory(name: str, kernel: str, draw, fill):
     def f(*size, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
         strided_only(layout, "uniform_" if name == "rand" else "normal_")
@@ -133,6 +147,8 @@ def _random_factory(name: str, kernel: str, draw, fill):
         return _finish(drawn(lambda: draw(g, shape, d.np), dev.resolve(device), shape, d.np), requires_grad, out)
 
     def g(*size, **kwargs):
+        if not kwargs and (shape := _few(size)) is not None:
+            return Tensor._of(Value(aval(shape, dt.float32), draw(default_generator, shape, dt.float32.np)))
         return f(*((kwargs.pop("size"),) if "size" in kwargs else size), **kwargs)
     f.__name__ = f.__qualname__ = g.__name__ = g.__qualname__ = name  # f's in errors of arguments that it does not have
     g.__doc__ = f"torch.{name}(*size): random numbers of that shape."
@@ -157,6 +173,11 @@ randn = _random_factory("randn", "normal_kernel_cpu", rng.randn, lambda t, gener
 @public(method=False)
 def randint(low=None, high=None, size=None, *, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False) -> Tensor:
     """Integers from [low, high), of the given size: randint(high, size) or randint(low, high, size)."""
+    if generator is out is dtype is layout is device is None and requires_grad is False:  # most calls
+        if size is None and isinstance(high, (tuple, list)):
+            low, high, size = 0, low, high
+        if low.__class__ is int and high.__class__ is int and low < high and isinstance(size, (tuple, list)) and (shape := _few((size,))) is not None:
+            return Tensor._of(Value(aval(shape, dt.int64), rng.randint(default_generator, low, high, shape, dt.int64.np)))
     strided_only(layout, "random_.from")
     given = [x for x in (low, high, size) if x is not None]
     if isinstance(high, (tuple, list)):
