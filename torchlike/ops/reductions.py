@@ -240,6 +240,9 @@ def _of_all_vjp(xp, g, x, out):
     return shared_gradient(xp, *_computed(xp, g, x, out))
 
 
+_NUMPYS = (dt.float32, dt.float64, dt.int64, dt.int32, dt.uint8, dt.bool_)
+
+
 def _extreme(name):
     """amax or amin, and the operation that max() or min() of all elements is."""
     def kernel(xp, x, dims, keepdim):
@@ -255,6 +258,12 @@ def _extreme(name):
             raise not_implemented(f"{name}_all", a.dtype)
         return (), a.dtype
     op = Op("a" + name, kernel, shape=shape, vjp=_extreme_vjp)
+    ufunc = {"max": np.maximum, "min": np.minimum}[name]
+
+    def bound(plan) -> Callable | None:
+        """NumPy's function without its Python, which takes longer than few numbers do."""
+        (a,), (dims, keepdim) = plan.avals, plan.statics
+        return (lambda x: np.asarray(ufunc.reduce(x, dims, None, None, keepdim))) if a.dtype in _NUMPYS and a.numel < MANY else None
 
     def f(input, dim=(), keepdim: bool = False) -> Tensor:
         dims = as_dims(dim, input._value.aval.ndim)
@@ -264,8 +273,8 @@ def _extreme(name):
     f.__doc__ = f"The {name}imum over dim; equal extremes share the gradient."
     whole = Op(f"{name}_of_all", kernel, shape=of_all, vjp=_of_all_vjp, torch_name=f"{name.capitalize()}Backward1")
     op.compares = whole.compares = True
+    op.bound = whole.bound = bound
     return public(out=True)(f), whole
-
 
 
 amax, _MAX_OF_ALL = _extreme("max")
