@@ -49,16 +49,16 @@ def test_they_are_not_recorded():
     assert all(v is None or v.aval.dtype is not torchlike.bool for v in program.state.program.results)
 
 
+@pytest.mark.usefixtures("recorded")
 def test_elements_of_known_tensors_are_read_where_nothing_is_pending():
     x, m = torchlike.rand(5), torchlike.rand(3, 4)
-    with program.immediate(False):
-        for t, index in ((x, 2), (x, -1), (m, (1, 2)), (m, (-1, -4))):
-            program.flush()
-            element = t[index]
-            assert element._value.array is not None and not program.state.program.results
-            assert element.item() == np.array(t.tolist())[index] and element._base is t and element._chain
-            later = x * 2
-            assert t[index]._value.array is None  # recorded with the rest
-            assert later.tolist() == [2 * number for number in x.tolist()]
+    for t, index in ((x, 2), (x, -1), (m, (1, 2)), (m, (-1, -4))):
+        program.flush()
+        element = t[index]
+        assert element._value.array is not None and not program.state.program.results
+        assert element.item() == np.array(t.tolist())[index] and element._base is t and element._chain
+        later = x * 2
+        assert t[index]._value.array is None  # recorded with the rest
+        assert later.tolist() == [2 * number for number in x.tolist()]
     element += 1
     assert m[2, 0].item() == element.item() and m._version == 1

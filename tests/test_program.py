@@ -505,7 +505,7 @@ def test_a_short_program_that_returns_is_computed_at_once():
         assert w.grad.tolist() == [3] * 41
 
 
-def test_operations_of_a_long_program_are_recorded():
+def test_operations_of_a_long_program_are_recorded_until_short_ones_begin_like_it():
     def long(x):
         for _ in range(100):
             x = (x * 1.5).sin()
@@ -513,11 +513,13 @@ def test_operations_of_a_long_program_are_recorded():
     with program.immediate(False), program.tier("numpy"):
         x = torch.arange(43.0)
         x.tolist()
-        for _ in range(4):
-            long(x).item()
-        for _ in range(5):
+        for lost in (1, runs.LOST):
+            assert abs(long(x).item()) < 43
+            for _ in range(lost + runs.SIGHTS):
+                y = x * 1.5
+                assert y._value.array is None and y[1].item() == 1.5
             y = x * 1.5
-            assert y._value.array is None and y[1].item() == 1.5 and y.sum().item() == 1354.5
+            assert y._value.array is not None and y[1].item() == 1.5
 
 
 def test_a_sequence_is_recorded_whole():
