@@ -423,11 +423,13 @@ def test_seed_rules():
 def test_a_generator_is_made_without_numpy_s_own_seed():
     """torchsde makes one for each number that it draws."""
     def seconds(make):
-        make()
-        before = time.process_time()
-        for _ in range(100):
-            make()
-        return time.process_time() - before
+        times = []
+        for _ in range(7):  # the least, as garbage may be collected in some
+            before = time.process_time()
+            for _ in range(20):
+                make()
+            times.append(time.process_time() - before)
+        return min(times)
     assert seconds(rng.Generator) < seconds(lambda: np.random.MT19937(0)) / 3
     assert rng.Generator().get_state_bytes() == torch.Generator().get_state().numpy().tobytes()
 
@@ -482,8 +484,24 @@ thread.join()
 """
 
 
-def test_a_forked_child_can_draw_while_another_thread_of_the_parent_draws():
-    subprocess.run([sys.executable, "-W", "ignore", "-c", FORK], check=True, timeout=60)
+TAKEN_OVER = """
+import os, signal, numpy as np
+from torchlike._core import rng, rng_uniform
+rng_uniform._KERNEL.spent(1)
+assert rng_uniform._KERNEL.call is not None
+child = os.fork()
+if not child:
+    signal.alarm(30)
+    rng.rand(rng.default_generator, (2 * rng_uniform.LARGE,), np.dtype(np.float32))
+    os._exit(7)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+"""  # and XLA ran nothing else in this process
+
+
+@pytest.mark.parametrize("program", [FORK, TAKEN_OVER], ids=["while another thread of the parent draws", "where XLA draws for the parent"])
+def test_a_forked_child_can_draw(program):
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", program], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
 
 
 def test_dataloader_seeds():

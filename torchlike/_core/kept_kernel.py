@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import jax
 
-from . import disk_cache, host
+from . import device, disk_cache, host
 
 COMPILING, LOADING = 0.25, 0.01  # seconds lost in NumPy after which it is compiled (a part of what that costs), or looked for on disk
 
@@ -37,7 +37,7 @@ class KeptKernel:
             self.looked = True
             self._take(disk_cache.kept(self.name, self._form))
         if self._call is None and self.seconds >= self.compiling:
-            with jax.enable_x64(True), jax.default_device(jax.devices("cpu")[0]):
+            with jax.enable_x64(True), jax.default_device(device.jax_device(device.CPU)):
                 compiled = jax.jit(self.function).lower(*self.structs).compile(compiler_options=self.options)
             self._take(compiled)
             self.refused = self.exact is not None and not self.exact(self._call)
