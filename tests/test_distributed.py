@@ -257,8 +257,12 @@ def test_a_failing_process_stops_the_others(tmp_path):
     (tmp_path / "program.py").write_text("""
 import os, sys, time
 print(f"rank {os.environ['RANK']} try {os.environ['TORCHELASTIC_RESTART_COUNT']} {sys.argv[1:]}\\n", end="", flush=True)
-if os.environ["RANK"] == "1":
-    time.sleep(0.3)
+said = f"{__file__}.{os.getppid()}.{os.environ['TORCHELASTIC_RESTART_COUNT']}"
+if os.environ["RANK"] == "0":
+    open(said, "w").close()
+else:
+    while not os.path.exists(said):  # else it might end the other one before that has said anything
+        time.sleep(0.01)
     sys.exit(3 if os.environ["TORCHELASTIC_RESTART_COUNT"] < sys.argv[1] else 0)
 time.sleep(20 if os.environ["TORCHELASTIC_RESTART_COUNT"] < sys.argv[1] else 0)
 """)

@@ -539,7 +539,9 @@ def test_dlpack():
 def test_collect_env():
     command = [sys.executable, "-m", "torchlike.utils.collect_env"]
     env = {**python_env(), "XLA_FLAGS": ""}
-    out = subprocess.run(command, capture_output=True, text=True, check=True, env=env).stdout
+    done = subprocess.run(command, capture_output=True, text=True, env=env)
+    assert done.returncode == 0, done.stderr
+    out = done.stdout
     for word in ("torchlike:", "jax:", "numpy:", "JAX devices:", "cpu:0", "XLA_FLAGS:"):
         assert word in out
 
