@@ -18,6 +18,15 @@ def ops(subject):
     return subject.ops.torchvision
 
 
+@pytest.mark.parametrize("library, operation", [("_C", "torchvision.nms"), ("_C_stable", "torchvision.nms"),
+                                                ("image", "image.decode_png"), ("image_stable", "image.decode_png")])
+def test_names_of_the_libraries(subject, library, operation):
+    """torchvision calls them otherwise from 0.29 on."""
+    subject.ops.load_library(f"torchvision/{library}.so")
+    space, name = operation.split(".")
+    assert callable(getattr(getattr(subject.ops, space), name))
+
+
 @pytest.fixture(params=["host", "compiled"])
 def where(request):
     with executor.tier("compiled") if request.param == "compiled" else contextlib.nullcontext():
