@@ -1,6 +1,7 @@
 """Autograd: what is recorded, what comes back, and what is refused."""
 import warnings
 
+import jax
 import pytest
 from same import caught, error, outcomes, same
 
@@ -489,3 +490,16 @@ def test_what_cannot_require_a_gradient(oracle, subject):
     for expression in ("torch.zeros(2, dtype=torch.int64).requires_grad_()", "torch.tensor([1], requires_grad=True)", "torch.arange(3, requires_grad=True)",
                        "torch.randint(3, (2,), requires_grad=True)", "torch.nn.Parameter(torch.tensor([1]))", "setattr(torch.tensor([1]), 'requires_grad', True)"):
         assert said(subject, expression) == said(oracle, expression), expression
+
+
+@pytest.mark.parametrize("view, factor", [(lambda x: x.t().reshape(2, 3, 4)[:, 1:, ::2].permute(2, 0, 1).unsqueeze(1).diagonal(dim1=2, dim2=3), 1.0),
+                                          (lambda x: x.conj().t()[1:], 1 + 2j)])
+def test_second_derivatives_of_views_need_no_trace(subject, monkeypatch, view, factor):
+    """The derivative of a view's derivative is the view, which NumPy has: each new shape would cost a trace otherwise."""
+    x = (subject.arange(24.0).reshape(4, 6) * factor).requires_grad_()
+    seen = view(x)
+    weight = subject.ones_like(seen).requires_grad_()
+    monkeypatch.setattr(jax, "make_jaxpr", None)
+    first, = subject.autograd.grad(seen, x, weight, create_graph=True)
+    second, = subject.autograd.grad(first, weight, x.detach())
+    assert second.tolist() == seen.tolist()

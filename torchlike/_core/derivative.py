@@ -191,6 +191,24 @@ class ViewDerivative:
         return run
 
 
+class ViewAgain:
+    """The derivative of a view's derivative, which puts what it is given into zeros: the view of it."""
+
+    def __init__(self, op: View):
+        self.op = op
+
+    def saved(self, plan, needs):
+        return tuple(range(len(plan.avals) - 1)), ()
+
+    def bind(self, plan, needs):
+        view, statics = self.op.kernel, plan.statics[0].statics
+
+        def run(xp, arrays):
+            *numbers, g = arrays
+            return [view(xp, g, *numbers, *statics)]
+        return run
+
+
 class PutDerivative(ViewDerivative):
     """The gradient of `put(base, new)`: base gets it outside the viewed part, new inside."""
 

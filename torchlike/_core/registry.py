@@ -18,7 +18,7 @@ from . import dtype as dt
 from . import precision
 from .arrays import cast
 from .aval import FLOAT, INT, NUMBERS, Aval, aval, broadcast_shapes, forget_unused, result_dtype
-from .derivative import Derivative, ElementwiseDerivative, PutDerivative, ViewDerivative
+from .derivative import Derivative, ElementwiseDerivative, PutDerivative, ViewAgain, ViewDerivative
 from .errors import not_implemented
 from .halves import MANY, converted
 from .layout import Examples, Layout, contiguous
@@ -453,12 +453,15 @@ class View(Op):
 
 class BackwardOp(Op):
     """The derivative of `op` as an operation: inputs are the saved inputs, the saved results and the results' gradients;
-    statics are the forward plan and which inputs need a gradient. Its own derivative is jax.vjp, so it nests."""
+    statics are the forward plan and which inputs need a gradient. Its own derivative is jax.vjp, so it nests; that of a view's is
+    the view, which NumPy can compute without a trace."""
 
     def __init__(self, op: Op):
         explicit = op.derivative is not None
         super().__init__(f"{op.name}_backward", None, numpy=(True if explicit and op.numpy is not None else None))
         self.forward = op
+        if op.derivative.__class__ is ViewDerivative:
+            self.derivative = ViewAgain(op)
         self.compares, self.cudnn = op.compares, op.cudnn
 
     def make(self, avals, statics) -> Plan:

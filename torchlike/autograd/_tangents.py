@@ -232,6 +232,7 @@ def _push(i: int, plan: Plan, values: list, made: tuple) -> None:
         inner = back.plan(tuple([v.aval if v.__class__ is Value else NUMBERS.get(v.__class__) for v in (*saved, *given)]), (plan, needs))
         wanted = (False,) * len(saved) + tuple([a.dtype.category >= dt.FLOAT for a in plan.outs])
         along = [_like(t, v) for t, v in zip(tangents, values) if t is not None]
+        given = given[:len(inner.saved(wanted)[0]) - len(saved)]  # that of a view does not read the vector
         arguments = [*saved, *given, *(t._current() for t in along)]
         statics = inner, wanted
         pushed_plan, pushed = _tensor.record(back.backward, arguments, statics)
