@@ -4,6 +4,7 @@ The interpreter runs signal handlers when a function starts, after a call and at
 SIGINT at each such place in turn.
 """
 import dis
+import gc
 import os
 import signal
 import subprocess
@@ -49,6 +50,7 @@ def interrupted(k, function, folder):
         frame.f_trace_opcodes, frame.f_trace_lines = True, False
         return inside
     before = sys.gettrace()
+    gc.disable()  # what is raised in a finalizer or in JAX's callback of a collection is lost
     sys._getframe().f_trace_opcodes = True  # Python 3.12's settrace looks whether any frame wants opcodes
     sys.settrace(entered)
     try:
@@ -58,6 +60,7 @@ def interrupted(k, function, folder):
         return True
     finally:
         sys.settrace(before)
+        gc.enable()
 
 
 def _some_work(x, sort, made):
