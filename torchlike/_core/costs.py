@@ -76,7 +76,7 @@ def is_short(n_operations: int, work: float, n_inputs: int) -> bool:
     return HOST_OP * n_operations + NUMPY_WORK * work <= DISPATCH + HANDED * n_inputs
 
 
-def at_once(plan) -> float:
+def seconds_at_once(plan) -> float:
     """Rough seconds of an operation that is computed at once; is_short compares their sum."""
     return HOST_OP + NUMPY_WORK * (plan.cost or _cost(plan))[0]
 

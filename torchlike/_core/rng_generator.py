@@ -22,7 +22,7 @@ STATE_BYTES = 5056
 _HEADER = struct.Struct("<QiiQ")
 _NORMALS = struct.Struct("<dddi4xfB3x")
 _WORDS_END = _HEADER.size + 8 * _N
-FEW = 16
+FEW = 16  # numbers that Python makes in less time than NumPy
 _AHEAD = 4 * _N  # words made at a time for small draws, at first
 _LARGE = 1 << 17  # words after which the memory of a draw is given back
 _HIGH = np.uint32(2**21 - 1)
@@ -101,7 +101,7 @@ class Generator:
             return found
 
     def few(self, n: int) -> list[int]:
-        """The next `n` words as Python's integers, of which up to `FEW` take less time than NumPy's calls."""
+        """The next `n` words as Python's integers."""
         with self.lock:
             if self._at + n > self._end:
                 self._extend(n)

@@ -78,7 +78,7 @@ def is_small(plan: Plan) -> bool:
     """Whether an operation takes about as long as recording it."""
     if plan.seconds is None:
         small = plan.device.type == "cpu" and not plan.op.overwrites and all(a.numel <= host.LARGE for a in plan.outs) and not host.is_foreign(plan)
-        plan.seconds = costs.at_once(plan) if small else inf
+        plan.seconds = costs.seconds_at_once(plan) if small else inf
     return plan.seconds <= SMALL
 
 
