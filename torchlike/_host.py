@@ -216,13 +216,12 @@ _FEW = 1 << 12  # bytes, which are copied in less time than NumPy compares them
 
 def _same(a: np.ndarray, b: np.ndarray) -> bool:
     """Bitwise equality (so that NaN equals itself) of two arrays of one shape and dtype."""
-    if a.nbytes <= _FEW:
-        return a.tobytes() == b.tobytes()
-    if a.flags.c_contiguous and b.flags.c_contiguous:
-        kind = np.uint64 if a.nbytes % 8 == 0 else np.uint8
-        return np.array_equal(a.reshape(-1).view(kind), b.reshape(-1).view(kind))
-    if a.itemsize <= 8:
-        return np.array_equal(a.view(f"u{a.itemsize}"), b.view(f"u{a.itemsize}"))
+    if a.nbytes > _FEW:
+        if a.flags.c_contiguous and b.flags.c_contiguous:
+            kind = np.uint64 if a.nbytes % 8 == 0 else np.uint8
+            return np.array_equal(a.reshape(-1).view(kind), b.reshape(-1).view(kind))
+        if a.itemsize <= 8:
+            return np.array_equal(a.view(f"u{a.itemsize}"), b.view(f"u{a.itemsize}"))
     return a.tobytes() == b.tobytes()
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from . import _gradient_dtype
 from ._core import dtype as dt
-from ._core import program
+from ._core import program, runs
 from ._core.aval import Aval
 from ._core.grad_mode import inference, mode
 from ._core.graph import NOT_A_LEAF, UNDER_INFERENCE, UNDER_NO_GRAD, AccumulateGrad, Node, Outside, Stale, node_class
@@ -16,7 +16,6 @@ from ._core.history import warn
 from ._core.layout import Examples, Layout, contiguous, extent, joined, overlapping
 from ._core.program import record
 from ._core.registry import OPS, Plan, View
-from ._core.runs import looked, run
 from ._core.shown import Shown
 from ._core.value import Value, is_tracer, of_array
 from ._fields import AttributesOf, Fields, fields, share, show
@@ -566,8 +565,7 @@ class Tensor(Fields, metaclass=Shown):
 
     def _host_array(self) -> np.ndarray:
         """The data as a NumPy array that must not be written."""
-        if run.seconds:
-            looked()
+        runs.looked()
         value = self._value
         if self._storage is None and value.__class__ is Value and value.array.__class__ is np.ndarray:  # what is looked at most
             program.raise_failed_checks()

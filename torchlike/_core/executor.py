@@ -128,14 +128,10 @@ class ProgramInfo:
         self._compile_seconds: float | None = None
         self.looked_on_disk = False
         self.eager = any(map(_EAGER, plans))
-        self.short = not self.eager and costs.is_short(self.n_operations, self.work, len(avals))
+        self.short = not self.eager and costs.is_short(self.n_operations, self.work, len(avals))  # until it is compiled
         self.foreign: set | None = None  # plans without a NumPy form
         self.refusal = ""  # why it cannot be compiled
         self.loop: tuple | None = None  # where in a loop it ended, once it ended by its length
-
-    def is_short(self) -> bool:
-        """Whether to compute its operations at once takes no longer than recording them."""
-        return self.short and not self.executables
 
     @property
     def steps(self) -> list[Step]:
@@ -255,7 +251,7 @@ def run(prog, reason: str, divisible: bool = True) -> None:
             info.recall()
     info.seen += 1
     if divisible:
-        runs.ran(info.first, info.is_short())
+        runs.ran(info.first, info.short)
     _tick(info)
     distance = options.clock - info.last_seen
     if distance > NEAR and info.work >= HEAVY_WORK:
@@ -473,6 +469,7 @@ def _add(info: ProgramInfo, exe: Executable) -> None:
         if mappings.are_half_used():
             _forget_older_half(info)
     info.executables.append(exe)
+    info.short = False
 
 
 def _forget_older_half(but: ProgramInfo) -> None:

@@ -222,7 +222,7 @@ def record(op: Op, values: list, statics: tuple):
 def _at_once(op: Op, values: list, statics: tuple, prog: Program) -> tuple | None:
     """(plan, results) of an operation on what the host has, computed instead of recorded as the first one of a program (see runs.py); None where it
     must be recorded."""
-    if state.whole or state.capture is not None or prog.__class__ is not Program or not state.limit or executor.options.tier == "compiled":
+    if not _may_compute(prog):
         return None
     avals, args = [], []
     for v in values:
@@ -266,9 +266,14 @@ def _at_once(op: Op, values: list, statics: tuple, prog: Program) -> tuple | Non
     return plan, tuple(map(Value, plan.outs, made))
 
 
+def _may_compute(prog: Program) -> bool:
+    """Whether no one needs all operations of a program recorded."""
+    return not (state.whole or state.capture is not None or prog.__class__ is not Program or not state.limit or executor.options.tier == "compiled")
+
+
 def computes_at_once() -> bool:
     """Whether a small operation on what the host has would be computed at once, whatever it is."""
-    return not state.program.results and (runs.run.seconds > 0 or runs.run.streak >= runs.STREAK) and state.limit > 0 and not state.whole
+    return not state.program.results and runs.are_expected() and _may_compute(state.program)
 
 
 def _share(array: np.ndarray, values: list) -> None:

@@ -158,8 +158,12 @@ class Generator:
 
     def double(self) -> float:
         """One of `doubles`."""
-        high, low = self.few(2)
-        return ((high & 0x1FFFFF) << 32 | low) * 2.0**-53
+        return self.few_doubles(1)[0]
+
+    def few_doubles(self, n: int) -> list[float]:
+        """`doubles` as Python's numbers."""
+        words = iter(self.few(2 * n))
+        return [((high & 0x1FFFFF) << 32 | low) * 2.0**-53 for high, low in zip(words, words, strict=True)]
 
     def get_state_bytes(self) -> bytes:
         """The state as the 5056 bytes of `torch.get_rng_state()`."""

@@ -99,10 +99,9 @@ def few_normals(gen: Generator, n: int) -> list[float]:
     with gen.lock:
         kept = gen.next_normal
         made = [] if kept is None or not n else [kept]
-        words = iter(gen.few((n - len(made) + 1) // 2 * 4))
-        for a, b, c, d in zip(words, words, words, words, strict=True):
-            angle = 2.0 * math.pi * (((a & 0x1FFFFF) << 32 | b) * 2.0**-53)
-            radius = math.sqrt(-2.0 * math.log1p(((c & 0x1FFFFF) << 32 | d) * -(2.0**-53)))
+        numbers = iter(gen.few_doubles((n - len(made) + 1) // 2 * 2))
+        for turn, depth in zip(numbers, numbers, strict=True):
+            radius, angle = math.sqrt(-2.0 * math.log1p(-depth)), 2.0 * math.pi * turn
             made += (radius * math.cos(angle), radius * math.sin(angle))
         if n:
             gen.next_normal = made.pop() if len(made) > n else None

@@ -41,6 +41,11 @@ def forget() -> None:
     run.seconds, run.streak = 0.0, 0
 
 
+def are_expected() -> bool:
+    """Whether any small operation begins a run, or goes on with one."""
+    return run.seconds > 0 or run.streak >= STREAK
+
+
 def ran(first: Plan, short: bool) -> None:
     """A program ran that began with `first`."""
     run.seconds = 0.0
