@@ -19,6 +19,8 @@ from .joining import cat
 from .limits import at_least
 from .matmul import linear, linear_kernel, turned
 
+ROW = 1 << 12  # bytes of a step's row from which it is quicker to replace it
+
 
 def scan(xp, step: Callable, carry: tuple, xs: tuple, reverse: bool):
     """lax.scan over the leading axis, in NumPy or JAX. XLA gains nothing from several steps per iteration here."""
@@ -31,6 +33,27 @@ def scan(xp, step: Callable, carry: tuple, xs: tuple, reverse: bool):
     if reverse:
         rows.reverse()
     return carry, tuple(np.stack(column) for column in zip(*rows))
+
+
+def _replacing(xp, step: Callable, carry: tuple, xs: tuple, reverse: bool):
+    """A scan in which the last of a step's results takes the place of the first of what it reads. XLA's CPU backend fills the arrays of a loop's results with zeros
+    first, and copies these; but a step gets slower, and with a batch of one the array is copied at each."""
+    first, *others = xs
+    if xp is np or first.shape[1] == 1 or first[0].size * first.dtype.itemsize < ROW:
+        return scan(xp, step, carry, xs, reverse)
+
+    def replace(state, now):
+        (carry, rows), (t, *others) = state, now
+        carry, (*made, row) = step(carry, (lax.dynamic_index_in_dim(rows, t, keepdims=False), *others))
+        return (carry, lax.dynamic_update_index_in_dim(rows, row, t, 0)), made
+    (carry, rows), made = lax.scan(replace, (carry, first), (np.arange(len(first), dtype=np.int32), *others), reverse=reverse)
+    return carry, (*made, rows)
+
+
+def _projection(xp, x, w, b):
+    """The product of all steps' inputs, and the biases where each step adds them itself: as a pass over all steps that takes as long as it reads and writes."""
+    apart = xp is not np and x.dtype.itemsize > 2  # of 16-bit numbers, product and biases are rounded as one
+    return (linear_kernel(xp, x, w, None), b) if apart else (linear_kernel(xp, x, w, b), None)
 
 
 def _keep(xp, mask, new, old):
@@ -87,40 +110,40 @@ def _weights(xp, dx, du, x, h_before, w_ih, needs, plan):
 def _lstm(xp, x, h0, c0, w_ih, w_hh, b_ih, b_hh, mask, k, reverse):
     """(hidden states, last h, last c, cell states, gates after their activation in the order i f g o)."""
     n = h0.shape[-1]
-    gx, wt = linear_kernel(xp, x, w_ih, _total(b_ih, b_hh)), w_hh.T
+    (gx, bias), wt = _projection(xp, x, w_ih, _total(b_ih, b_hh)), w_hh.T
     half = np.repeat(np.asarray([0.5, 0.5, 1, 0.5], x.dtype), n)  # one tanh for all gates: sigmoid(x) is (1 + tanh(x / 2)) / 2
 
     def step(carry, now):
         (h, c), (g, m) = carry, now
-        gates = xp.tanh((g + xp.matmul(h, wt)) * half) * half + (1 - half)
+        gates = xp.tanh(_total(g + xp.matmul(h, wt), bias) * half) * half + (1 - half)
         i, f, cell, o = _parts(gates, n)
         c2 = f * c + i * cell
         h2 = o * xp.tanh(c2)
         c2, h2 = _keep(xp, m, c2, c), _keep(xp, m, h2, h)
         return (h2, c2), (h2, c2, gates)
-    (h, c), (hs, cs, gates) = scan(xp, step, (h0[k], c0[k]), (gx, mask), reverse)
+    (h, c), (hs, cs, gates) = _replacing(xp, step, (h0[k], c0[k]), (gx, mask), reverse)
     return [hs, h[None], c[None], cs, gates]
 
 
 def _lstm_vjp(xp, x, h0, c0, w_ih, w_hh, b_ih, b_hh, mask, out0, out3, out4, k, reverse, needs, plan, g0=None, g1=None, g2=None, g3=None, g4=None):
     n, gates = h0.shape[-1], out4
-    i, _, cell, o = _parts(gates, n)
+    i, f, cell, o = _parts(gates, n)
     t = xp.tanh(out3)
-    inside = np.repeat(np.asarray([False, False, True, False]), n)
-    slope = xp.where(inside, 1 - gates * gates, gates * (1 - gates))
-    share = _masked(xp, mask, slope * xp.concatenate([cell, _previous(xp, c0[k], out3, reverse), i, t], -1))
-    extra = None if g4 is None else _masked(xp, mask, slope * g4)
+    slopes = i * (1 - i), f * (1 - f), 1 - cell * cell, o * (1 - o)
+    join = lambda *parts: _masked(xp, mask, xp.concatenate([slope * part for slope, part in zip(slopes, parts)], -1))
+    share = join(cell, _previous(xp, c0[k], out3, reverse), i, t)
+    extra = None if g4 is None else join(*_parts(g4, n))
 
     def step(carry, now):
         dh, dc = carry
-        gh, gc, to_cell, gates, share, extra, m = now
+        share, gh, gc, to_cell, gates, extra, m = now
         dh, dc = _total(dh, gh), _total(dc, gc)
         inner = dc + dh * to_cell
         dz = _total(xp.concatenate([inner, inner, inner, dh], -1) * share, extra)
         return (_keep(xp, m, xp.matmul(dz, w_hh), dh), _keep(xp, m, inner * gates[:, n:2 * n], dc)), (dz,)
     zero = xp.zeros_like(h0[k])
     start = zero if g1 is None else g1[0], zero if g2 is None else g2[0]
-    (dh, dc), (dz,) = scan(xp, step, start, (g0, g3, o * (1 - t * t), gates, share, extra, mask), not reverse)
+    (dh, dc), (dz,) = _replacing(xp, step, start, (share, g0, g3, o * (1 - t * t), gates, extra, mask), not reverse)
     before = _previous(xp, h0[k], out0, reverse)
     gx, *rest = _weights(xp, dz, dz, x, before, w_ih, (needs[0], *needs[3:7]), plan)
     return gx, _one(h0, dh, k, xp), _one(c0, dc, k, xp), *rest, None
@@ -190,14 +213,14 @@ GRU = Op("gru_sequence", _gru, vjp=_gru_vjp, torch_name="GruBackward0",
 
 def _rnn(xp, x, h0, w_ih, w_hh, b_ih, b_hh, mask, k, reverse, relu):
     """(hidden states, last h)."""
-    gx, wt = linear_kernel(xp, x, w_ih, _total(b_ih, b_hh)), w_hh.T
+    (gx, bias), wt = _projection(xp, x, w_ih, _total(b_ih, b_hh)), w_hh.T
 
     def step(carry, now):
         (h,), (g, m) = carry, now
-        z = g + xp.matmul(h, wt)
+        z = _total(g + xp.matmul(h, wt), bias)
         h2 = _keep(xp, m, at_least(xp, z, np.zeros((), z.dtype)) if relu else xp.tanh(z), h)
         return (h2,), (h2,)
-    (h,), (hs,) = scan(xp, step, (h0[k],), (gx, mask), reverse)
+    (h,), (hs,) = _replacing(xp, step, (h0[k],), (gx, mask), reverse)
     return [hs, h[None]]
 
 
@@ -205,12 +228,12 @@ def _rnn_vjp(xp, x, h0, w_ih, w_hh, b_ih, b_hh, mask, out0, k, reverse, relu, ne
     share = _masked(xp, mask, (out0 > 0).astype(out0.dtype) if relu else 1 - out0 * out0)
 
     def step(carry, now):
-        (dh,), (gh, share, m) = carry, now
+        (dh,), (share, gh, m) = carry, now
         dh = _total(dh, gh)
         dz = dh * share
         return (_keep(xp, m, xp.matmul(dz, w_hh), dh),), (dz,)
     start = xp.zeros_like(h0[k]) if g1 is None else g1[0]
-    (dh,), (dz,) = scan(xp, step, (start,), (g0, share, mask), not reverse)
+    (dh,), (dz,) = _replacing(xp, step, (start,), (share, g0, mask), not reverse)
     gx, *rest = _weights(xp, dz, dz, x, _previous(xp, h0[k], out0, reverse), w_ih, (needs[0], *needs[2:6]), plan)
     return gx, _one(h0, dh, k, xp), *rest, None
 
