@@ -24,7 +24,7 @@ def _later(module: str, name: str) -> Callable:
     return call
 
 
-for _name in ("sparse_coo_tensor", "sparse_csr_tensor", "sparse_csc_tensor", "sparse_compressed_tensor"):
+for _name in ("sparse_coo_tensor", "sparse_csr_tensor", "sparse_csc_tensor", "sparse_bsr_tensor", "sparse_bsc_tensor", "sparse_compressed_tensor"):
     FUNCTIONS[_name] = _later("factories", _name)
 for _name in ("_validate_sparse_coo_tensor_args", "_validate_sparse_compressed_tensor_args"):
     FUNCTIONS[_name] = _later("invariants", _name)
@@ -45,29 +45,27 @@ def to_dense(self: Tensor, dtype: Any = None, *, masked_grad: bool | None = None
 
 def to_sparse(self: Tensor, sparse_dim: int | None = None, *, layout: Any = None, blocksize: Any = None, dense_dim: int | None = None) -> Tensor:
     """The elements that are not zero, as a sparse_coo tensor (or of another `layout`)."""
-    if layout is not None and layout.name in ("sparse_csr", "sparse_csc"):
-        return self.to_sparse_csr() if layout.name == "sparse_csr" else self.to_sparse_csc()
-    if layout is not None and layout.name != "sparse_coo":
-        if layout.name == "strided":
-            return self
-        raise NotImplementedError(f"Could not run 'aten::to_sparse' for the layout {layout}: torchlike has sparse_coo, sparse_csr and sparse_csc")
-    return _loaded("coo").from_dense(self, sparse_dim)
+    return _loaded("conversions").to_sparse(self, sparse_dim, layout=layout, blocksize=blocksize, dense_dim=dense_dim)
 
 
 def to_sparse_csr(self: Tensor, dense_dim: int | None = None) -> Tensor:
-    """A matrix by compressed rows."""
-    return _compressed(self, 0, dense_dim)
+    """Matrices by compressed rows."""
+    return _loaded("conversions").to_sparse_csr(self, dense_dim)
 
 
 def to_sparse_csc(self: Tensor, dense_dim: int | None = None) -> Tensor:
-    """A matrix by compressed columns."""
-    return _compressed(self, 1, dense_dim)
+    """Matrices by compressed columns."""
+    return _loaded("conversions").to_sparse_csc(self, dense_dim)
 
 
-def _compressed(t: Tensor, axis: int, dense_dim: int | None) -> Tensor:
-    if t.ndim - (dense_dim or 0) != 2:
-        raise NotImplementedError(f"Could not run 'aten::to_sparse_cs{'rc'[axis]}' for {t.ndim} dimensions: torchlike compresses matrices")
-    return _loaded("compressed").compress(_loaded("coo").from_dense(t, 2), axis)
+def to_sparse_bsr(self: Tensor, blocksize: Any, dense_dim: int | None = None) -> Tensor:
+    """Matrices by compressed rows of blocks, of which those are kept that are not zero."""
+    return _loaded("conversions").to_sparse_bsr(self, blocksize, dense_dim)
+
+
+def to_sparse_bsc(self: Tensor, blocksize: Any, dense_dim: int | None = None) -> Tensor:
+    """Matrices by compressed columns of blocks."""
+    return _loaded("conversions").to_sparse_bsc(self, blocksize, dense_dim)
 
 
 def sparse_mask(self: Tensor, mask: Tensor) -> Tensor:
@@ -84,7 +82,7 @@ def _or_its_own(f: Callable) -> Callable:
     return ask
 
 
-for _f in (to_dense, to_sparse, to_sparse_csr, to_sparse_csc, sparse_mask):
+for _f in (to_dense, to_sparse, to_sparse_csr, to_sparse_csc, to_sparse_bsr, to_sparse_bsc, sparse_mask):
     setattr(Tensor, _f.__name__, _or_its_own(_f))
 Tensor.to_sparse_coo = Tensor.to_sparse
 

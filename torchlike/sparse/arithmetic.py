@@ -38,7 +38,10 @@ def add(input: Tensor, other: Any, *, alpha: Any = 1, name: str = "Add") -> Tens
     if isinstance(input, Compressed) or isinstance(other, Compressed):
         if type(input) is not type(other):
             raise RuntimeError(f"Expected two tensors of one layout, but got {input.layout} and {other.layout}")
-        return compress(_sum(input.coordinates().coalesce(), other.coordinates().coalesce(), alpha, name), input.axis, name)
+        if input.block != other.block:
+            raise RuntimeError(f"add: expected blocks of one size, but got {list(input.block)} and {list(other.block)}")
+        made = _sum(input.coordinates().coalesce(), other.coordinates().coalesce(), alpha, name)
+        return compress(made, type(input), name, input.block)
     return _sum(input, other, alpha, name)
 
 
@@ -118,10 +121,14 @@ def mul(input: Any, other: Any) -> Tensor:
     if _is_number(other):
         return _scaled(input, other, "Mul")
     if isinstance(input, Compressed) or isinstance(other, Compressed):
+        for x in (input, other):
+            if isinstance(x, Compressed) and (x.blocked or x.batch_dim):
+                raise RuntimeError(f"empty_sparse_compressed expected sparse compressed (non-block) tensor layout but got {x.class_name}" if x.blocked else
+                                   "coo_to_sparse_csr: conversion from Sparse to SparseCsr for input tensors with sparse_dim()!=2 is not supported")
         plain = [x.coordinates() if isinstance(x, Compressed) else x for x in (input, other)]
         made = mul(*plain)
         like = input if isinstance(input, Compressed) else other
-        return like._like(made._entries) if made._places is plain[0]._places else compress(made, like.axis, "Mul")
+        return like._like(made._entries) if made._places is plain[0]._places else compress(made, type(like), "Mul")
     if isinstance(other, SparseTensor) and not other.dim():
         other = other.to_dense()
     if not isinstance(other, SparseTensor):
@@ -229,7 +236,9 @@ def _in_place(name: str, f: Callable) -> Callable:
 
 def zero_(input: SparseTensor) -> SparseTensor:
     """Drop all entries."""
-    if isinstance(input, Compressed) or input._of_leaf:
+    if isinstance(input, Compressed) and not input._of_leaf:
+        return input.adopt(input.emptied())
+    if input._of_leaf:
         return input.adopt(input._like(input._entries.new_zeros(input._entries.shape)))
     return input.adopt(empty(input._dims, input.sparse_dim(), input._entries))
 

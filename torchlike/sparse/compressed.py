@@ -1,6 +1,10 @@
-"""Compressed rows or columns (sparse_csr, sparse_csc): `pointers[r]` to `pointers[r + 1]` are the entries of row (column) r."""
+"""Compressed rows or columns, of elements (sparse_csr, sparse_csc) or of blocks (sparse_bsr, sparse_bsc), of one matrix or of a batch.
+
+`pointers[r]` to `pointers[r + 1]` are the entries of row (column) r.
+"""
 from __future__ import annotations
 
+import math
 from typing import Any, NoReturn
 
 import numpy as np
@@ -10,15 +14,18 @@ from .._core import dtype as dt
 from .._core.grad_mode import mode
 from .._tensor import Tensor, _new
 from .._valueless import finish
-from .coo import Coo, coo
+from .coo import Coo, added, coo
 from .tensor import SparseTensor, named, on_device
 
-_PLAIN = {"crow_indices": ("sparse_csr", "_pointers", "row"), "col_indices": ("sparse_csr", "_others", "row"),
-          "ccol_indices": ("sparse_csc", "_pointers", "column"), "row_indices": ("sparse_csc", "_others", "column")}
+_PLAIN = {"crow_indices": ("_pointers", 0, "row"), "col_indices": ("_others", 0, "row"), "ccol_indices": ("_pointers", 1, "column"),
+          "row_indices": ("_others", 1, "column")}
 
 
 class Compressed(SparseTensor):
-    """A matrix, perhaps with dense dimensions after its two."""
+    """A matrix, perhaps with batch dimensions before its two and dense dimensions after them.
+
+    Pointers are (*batch, lines + 1), others (*batch, entries), values (*batch, entries, *block, *dense).
+    """
 
     _pointers: Tensor
     _others: Tensor
@@ -26,9 +33,25 @@ class Compressed(SparseTensor):
     _sorted = False
     backend = "SparseCsr"
     axis = 0  # the compressed dimension
+    blocked = False  # entries are blocks of elements
+
+    @property
+    def batch_dim(self) -> int:
+        """How many dimensions the batch has."""
+        return self._pointers.ndim - 1
+
+    @property
+    def _first_dense(self) -> int:
+        """The first dense dimension of the values."""
+        return self.batch_dim + (3 if self.blocked else 1)
+
+    @property
+    def block(self) -> tuple | None:
+        """The shape of an entry that is a block."""
+        return tuple(self._entries.shape[self.batch_dim + 1:self._first_dense]) if self.blocked else None
 
     def _like(self, entries: Tensor) -> Compressed:
-        made = compressed(type(self), self._pointers, self._others, entries, (*self._dims[:2], *entries.shape[1:]))
+        made = compressed(type(self), self._pointers, self._others, entries, (*self._dims[:self.batch_dim + 2], *entries.shape[self._first_dense:]))
         made._expanded, made._sorted = self._expanded, self._sorted
         return made
 
@@ -40,10 +63,10 @@ class Compressed(SparseTensor):
         return 2
 
     def dense_dim(self) -> int:
-        return self._entries.ndim - 1
+        return self._entries.ndim - self._first_dense
 
     def _nnz(self) -> int:
-        return self._others.shape[0]
+        return self._others.shape[-1]
 
     def values(self) -> Tensor:
         if self._entries._edge is None or not mode.enabled:
@@ -74,52 +97,74 @@ class Compressed(SparseTensor):
         return super().type(dtype, non_blocking, **kwargs)
 
     def stride(self, dim: int | None = None) -> NoReturn:
-        raise RuntimeError("Sparse CSR tensors do not have strides")
+        raise RuntimeError(f"Sparse {self.layout_name[7:].upper()} tensors do not have strides")
 
     def is_contiguous(self, memory_format: Any = None) -> NoReturn:
-        raise RuntimeError("Tensors of type SparseCsrTensorImpl do not have is_contiguous")
+        kind = "Sparse BSR tensors" if self.layout_name == "sparse_bsr" else "Sparse BSC tensors" if self.blocked else "Tensors of type SparseCsrTensorImpl"
+        raise RuntimeError(f"{kind} do not have is_contiguous")
 
     # -- other forms -----------------------------------------------------------------------------------------------------
 
     def coordinates(self, name: str = "ToSparse") -> Coo:
-        """As a sparse_coo tensor."""
+        """As a sparse_coo tensor, of the elements of blocks; batch dimensions become sparse ones."""
         if self._expanded is None:
-            n = self._dims[self.axis]
-            counts = np.diff(self._pointers._host_array().astype(np.int64))
-            others = self._others._host_array().astype(np.int64)
-            if len(counts) != n or (counts < 0).any() or counts.sum() != len(others):
-                raise RuntimeError("the compressed indices do not fit the shape and the number of entries")
-            major = np.repeat(np.arange(n), counts)
-            places = np.stack([others, major] if self.axis else [major, others])
-            numbers = places[0] * self._dims[1] + places[1]
+            places, sizes = self._elements(), self._dims[:self.batch_dim + 2]
+            numbers = np.ravel_multi_index(tuple(places), sizes) if places.size else np.zeros(0, np.int64)
             self._sorted = bool((numbers[1:] > numbers[:-1]).all())
             self._expanded = on_device(places, self._entries)
-        return coo(self._expanded, named(self._entries, name), self._dims, self._sorted)
+        entries = self._entries
+        if self.batch_dim or self.blocked:
+            entries = entries.reshape(self._expanded.shape[1], *entries.shape[self._first_dense:])
+        return coo(self._expanded, named(entries, name), self._dims, self._sorted)
 
-    def to_sparse(self, sparse_dim: int | None = None, *, layout: Any = None, blocksize: Any = None, dense_dim: int | None = None) -> Tensor:
-        if layout is not None and layout.name in ("sparse_csr", "sparse_csc"):
-            return self.to_sparse_csr() if layout.name == "sparse_csr" else self.to_sparse_csc()
-        if layout is not None and layout.name != "sparse_coo":
-            self.refuse("to_sparse")
-        return self.coordinates()
-
-    def to_sparse_coo(self) -> Tensor:
-        return self.coordinates()
-
-    def to_sparse_csr(self, dense_dim: int | None = None) -> Compressed:
-        return self if self.axis == 0 else compress(self.coordinates(), 0)
-
-    def to_sparse_csc(self, dense_dim: int | None = None) -> Compressed:
-        return self if self.axis == 1 else compress(self.coordinates(), 1)
+    def _elements(self) -> np.ndarray:
+        """The places of all elements, in the order of the values."""
+        b, (rows, columns) = self.batch_dim, self.block or (1, 1)
+        batches, lines, free = math.prod(self._dims[:b]), self._dims[b + self.axis], self._dims[b + 1 - self.axis]
+        high, wide = (columns, rows) if self.axis else (rows, columns)
+        others = self._others._host_array().astype(np.int64).reshape(batches, -1)
+        counts = np.diff(self._pointers._host_array().astype(np.int64).reshape(batches, -1), axis=1)
+        if counts.shape[1] * high != lines or (counts < 0).any() or (counts.sum(1) != others.shape[1]).any():
+            raise RuntimeError("the compressed indices do not fit the shape and the number of entries")
+        if others.size and not (others.min() >= 0 and others.max() * wide < free):
+            raise RuntimeError(f"the plain indices do not fit the shape: {'rows' if self.axis else 'columns'} {int(others.min())} to {int(others.max())}")
+        major = np.repeat(np.tile(np.arange(lines // high), batches), counts.reshape(-1))
+        row, column = (others.reshape(-1), major) if self.axis else (major, others.reshape(-1))
+        batch = np.repeat(np.arange(batches), others.shape[1])
+        if self.blocked:
+            row, column = (x.reshape(-1) for x in np.broadcast_arrays(row[:, None, None] * rows + np.arange(rows)[:, None],
+                                                                      column[:, None, None] * columns + np.arange(columns)))
+            batch = np.repeat(batch, rows * columns)
+        return np.stack([*(np.unravel_index(batch, self._dims[:b]) if b else ()), row, column]).astype(np.int64)
 
     def to_dense(self, dtype: dt.dtype | None = None, *, masked_grad: bool | None = None) -> Tensor:
         return self.coordinates().to_dense(dtype)
 
     def transposed(self) -> Compressed:
-        """The matrix's transpose: the same numbers, read as the other layout."""
-        made = compressed(Csr if self.axis else Csc, self._pointers, self._others, named(self._entries, "Transpose"),
-                          (self._dims[1], self._dims[0], *self._dims[2:]))
-        return made
+        """The matrices' transposes: the same numbers, read as the other layout; blocks are transposed themselves."""
+        b, entries = self.batch_dim, self._entries
+        entries = entries.transpose(b + 1, b + 2) if self.blocked else entries
+        return compressed(LAYOUTS[self.layout_name[:-1] + "cr"[self.axis]], self._pointers, self._others, named(entries, "Transpose"),
+                          (*self._dims[:b], self._dims[b + 1], self._dims[b], *self._dims[b + 2:]))
+
+    def part(self, d: int, index: int, name: str) -> Compressed:
+        """What is at an index of a batch dimension or of a dense one."""
+        b, dims = self.batch_dim, (*self._dims[:d], *self._dims[d + 1:])
+        if d >= b + 2:
+            return compressed(type(self), self._pointers, self._others, named(self._entries.select(d - b - 2 + self._first_dense, index), name), dims)
+        return compressed(type(self), self._pointers.select(d, index), self._others.select(d, index), named(self._entries.select(d, index), name), dims)
+
+    def batch_exchanged(self, a: int, b: int) -> Compressed:
+        """Two batch dimensions exchanged."""
+        dims = list(self._dims)
+        dims[a], dims[b] = dims[b], dims[a]
+        return compressed(type(self), *(x.transpose(a, b) for x in (self._pointers, self._others)), named(self._entries.transpose(a, b), "Transpose"), dims)
+
+    def emptied(self, dtype: dt.dtype | None = None, device: Any = None) -> Compressed:
+        """One of the same shape without entries."""
+        b, v = self.batch_dim, self._entries
+        return compressed(type(self), self._pointers.new_zeros(self._pointers.shape, device=device), self._others.new_zeros((*self._dims[:b], 0), device=device),
+                          v.new_zeros((*v.shape[:b], 0, *v.shape[b + 1:]), dtype=dtype, device=device), self._dims)
 
     def adopt(self, other: Compressed) -> Compressed:
         if mode.enabled and self.is_leaf and self.requires_grad:
@@ -137,6 +182,10 @@ class Compressed(SparseTensor):
         dims = as_size(*size)
         if len(dims) != len(self._dims):
             raise RuntimeError(f"torch.resize_: Only batched sparse CSR matrices are supported, but got size {list(dims)}")
+        if dims == self._dims:
+            return self
+        if self.blocked or self.batch_dim:
+            self.refuse("resize_")
         axis, other = self.axis, 1 - self.axis
         if dims[other] < self._dims[other]:
             raise RuntimeError("torch.resize_: Resizing columns of sparse CSR tensors to a smaller value is not supported. The original number of columns is "
@@ -184,11 +233,24 @@ class Csc(Compressed):
     axis = 1
 
 
+class Bsr(Compressed):
+    layout_name = "sparse_bsr"
+    blocked = True
+
+
+class Bsc(Compressed):
+    layout_name = "sparse_bsc"
+    axis, blocked = 1, True
+
+
+LAYOUTS = {cls.layout_name: cls for cls in (Csr, Csc, Bsr, Bsc)}
+
+
 def _part(name: str) -> Any:
-    layout, attribute, word = _PLAIN[name]
+    attribute, axis, word = _PLAIN[name]
 
     def get(self):
-        if self.layout_name != layout:
+        if self.axis != axis:
             raise RuntimeError(f"{name} expected sparse {word} compressed tensor layout but got {self.class_name}")
         return getattr(self, attribute)
     get.__name__ = name
@@ -206,28 +268,41 @@ def compressed(cls: type, pointers: Tensor, others: Tensor, entries: Tensor, dim
 
 
 def rebuilt(layout: str, pointers: Tensor, others: Tensor, entries: Tensor, dims: tuple, requires_grad: bool) -> Compressed:
-    made = compressed(Csc if layout == "sparse_csc" else Csr, pointers, others, entries, dims)
+    made = compressed(LAYOUTS[layout], pointers, others, entries, dims)
     return made.requires_grad_() if requires_grad else made
 
 
-def compress(t: Coo, axis: int, name: str | None = None) -> Compressed:
-    """A sparse_coo matrix by rows (0) or columns (1)."""
-    if t.sparse_dim() != 2:
-        raise RuntimeError(f"to_sparse_cs{'rc'[axis]}: conversion of a tensor with {t.sparse_dim()} sparse dimensions is not supported: only of matrices")
+def compress(t: Coo, cls: type, name: str | None = None, block: tuple | None = None) -> Compressed:
+    """A sparse_coo tensor by rows or columns, of elements or blocks: its last two sparse dimensions are the matrices'."""
     whole, t = t.whole(), t.coalesce()
-    places = t.host()
-    entries = t._entries
-    if axis:
-        order = np.argsort(places[1], kind="stable")
-        places = places[:, order]
-        entries = entries.index_select(0, on_device(order, entries))
-    pointers = np.searchsorted(places[axis], np.arange(t._dims[axis] + 1))
-    made = compressed((Csr, Csc)[axis], on_device(pointers.astype(np.int64), entries), on_device(places[1 - axis], entries),
-                      named(entries, name or ("ToSparseCsr", "ToSparseCsc")[axis]), t._dims)
+    b, places, entries = t.sparse_dim() - 2, t.host(), t._entries
+    rows, columns = block or (1, 1)
+    cells = np.stack([places[b] // rows, places[b + 1] // columns])
+    sizes = t._dims[b] // rows, t._dims[b + 1] // columns
+    lines, free = sizes[cls.axis], sizes[1 - cls.axis]
+    batches = math.prod(t._dims[:b])
+    batch = np.ravel_multi_index(tuple(places[:b]), t._dims[:b]) if b and places.size else np.zeros(places.shape[1], np.int64)
+    line = batch * lines + cells[cls.axis]
+    found, inverse = np.unique(line * free + cells[1 - cls.axis], return_inverse=True)
+    line, others = found // max(free, 1), found % max(free, 1)
+    counts = np.bincount(line, minlength=batches * lines).reshape(batches, lines)
+    if (counts.sum(1) * batches != len(found)).any():
+        raise RuntimeError("Expect the same number of specified elements per batch.")
+    if block:
+        inside = (places[b] % rows) * columns + places[b + 1] % columns
+        entries = added(len(found) * rows * columns, on_device(inverse.reshape(-1) * rows * columns + inside, entries), entries)
+    elif (inverse.reshape(-1) != np.arange(len(found))).any():
+        entries = entries.index_select(0, on_device(np.argsort(inverse.reshape(-1), kind="stable"), entries))
+    pointers = np.concatenate([np.zeros((batches, 1), np.int64), counts.cumsum(1)], 1).reshape(*t._dims[:b], lines + 1)
+    n = len(found) // max(batches, 1)
+    if block or b:
+        entries = entries.reshape(*t._dims[:b], n, *(block or ()), *entries.shape[1:])
+    made = compressed(cls, on_device(pointers, entries), on_device(others.reshape(*t._dims[:b], n), entries),
+                      named(entries, name or "To" + cls.layout_name.title().replace("_", "")), t._dims)
     return made.made_of(whole)
 
 
 def define() -> None:
     """Once the sparse forms are known."""
-    finish(Csr)
-    finish(Csc)
+    for cls in LAYOUTS.values():
+        finish(cls)

@@ -119,25 +119,6 @@ class Coo(SparseTensor):
         made = added(math.prod(self._dims[:n]), self.flat(), entries)
         return named(made.reshape(self._dims), "ToDense")
 
-    def to_sparse(self, sparse_dim: int | None = None, *, layout: Any = None, blocksize: Any = None, dense_dim: int | None = None) -> Tensor:
-        if layout is not None and layout.name in ("sparse_csr", "sparse_csc"):
-            return self.to_sparse_csr() if layout.name == "sparse_csr" else self.to_sparse_csc()
-        if layout is not None and layout.name != "sparse_coo":
-            self.refuse("to_sparse")
-        if sparse_dim is not None and sparse_dim != self.sparse_dim():
-            raise RuntimeError("to_sparse: conversion from Sparse to Sparse with sparse_dim argument !=self.sparse_dim() is not supported")
-        return self
-
-    to_sparse_coo = to_sparse
-
-    def to_sparse_csr(self, dense_dim: int | None = None) -> Tensor:
-        from .compressed import compress
-        return compress(self, 0)
-
-    def to_sparse_csc(self, dense_dim: int | None = None) -> Tensor:
-        from .compressed import compress
-        return compress(self, 1)
-
     # -- in place ----------------------------------------------------------------------------------------------------------
 
     def adopt(self, other: Coo) -> Coo:
@@ -258,13 +239,16 @@ def gathered(places: np.ndarray, entries: Tensor, dims: tuple, name: str) -> Coo
     return coo(on_device(unique.astype(np.int64), entries), named(entries, name), dims, True, True)
 
 
-def from_dense(t: Tensor, sparse_dim: int | None = None) -> Coo:
-    """The elements of a strided tensor that are not zero."""
+def from_dense(t: Tensor, sparse_dim: int | None = None, block: tuple | None = None) -> Coo:
+    """The elements of a strided tensor that are not zero, or those in blocks that are not zero."""
     n = t.ndim if sparse_dim is None else sparse_dim
     if not 0 <= n <= t.ndim or (n == 0 and t.ndim):
         raise RuntimeError(f"sparse_dim argument must be in >={min(1, t.ndim)} and <={t.ndim}, but got {n}")
     host = t._host_array() != 0
     where = host.reshape(*host.shape[:n], -1).any(-1) if n < t.ndim else host
+    if block:
+        tiles = where.reshape(*where.shape[:-2], where.shape[-2] // block[0], block[0], where.shape[-1] // block[1], block[1])
+        where = np.broadcast_to(tiles.any((-3, -1), keepdims=True), tiles.shape).reshape(where.shape)
     flat = np.flatnonzero(where)
     places = np.stack(np.unravel_index(flat, t.shape[:n])) if n else np.zeros((0, len(flat)))
     entries = t.reshape(math.prod(t.shape[:n]), *t.shape[n:]).index_select(0, on_device(flat, t))

@@ -15,7 +15,7 @@ from .._size import Size
 from .._tensor import Tensor
 from ..ops.creation import LAYOUT_NAMES
 from ..ops.from_data import from_data
-from .compressed import Compressed, Csc, Csr, compressed
+from .compressed import LAYOUTS, Compressed, compressed
 from .coo import Coo, coo, empty
 from .invariants import check_compressed, check_coo
 from .tensor import SparseTensor, named
@@ -118,38 +118,50 @@ def legacy(kind: dt.dtype, device: Any, args: tuple, constructor: bool = True) -
 
 def sparse_compressed_tensor(compressed_indices: Any, plain_indices: Any, values: Any, size: Any = None, *, dtype: dt.dtype | None = None, layout: Any = None,
                              device: Any = None, requires_grad: bool = False, check_invariants: bool | None = None, pin_memory: bool = False) -> Compressed:
-    """A matrix by compressed rows (`layout=torch.sparse_csr`) or columns (`torch.sparse_csc`)."""
+    """Matrices by compressed rows or columns, of elements or blocks, as `layout` says."""
     if layout is None:
         raise RuntimeError("sparse_compressed_tensor expected sparse compressed tensor layout but got none")
-    classes = {"sparse_csr": Csr, "sparse_csc": Csc}
+    if layout.name not in LAYOUTS:
+        raise RuntimeError(f"sparse_compressed_tensor expected sparse compressed tensor layout but got {LAYOUT_NAMES[layout.name]}")
     device = None if device is None else dev.canonical(device)
     values = _numbers(values, dtype, device)
-    if layout.name not in classes:
-        raise NotImplementedError(f"Could not run 'aten::sparse_compressed_tensor' with arguments from the '{layout.name}' layout: torchlike has sparse_csr "
-                                  "and sparse_csc")
     pointers, others = (_numbers(x, None if isinstance(x, (Tensor, np.ndarray)) else dt.int64, device or values.device).detach()
                         for x in (compressed_indices, plain_indices))
-    cls = classes[layout.name]
-    if size is None:
-        free = int(others._host_array().max(initial=-1)) + 1
-        lines = pointers.shape[-1] - 1
-        size = (lines, free) if cls is Csr else (free, lines)
-        size = (*size, *values.shape[1:])
-    size = as_size(size)
-    if pointers.dim() == 2 and others.dim() == 2:
-        raise NotImplementedError("Could not run 'aten::sparse_compressed_tensor' with batches of matrices: torchlike has single ones")
-    checked = INVARIANTS[0] if check_invariants is None else check_invariants  # always where nothing could be done with such a tensor
-    if checked or pointers.dim() != 1 or others.dim() != 1 or not values.dim() or len(size) != 1 + values.dim() or values.shape[0] != others.shape[0]:
+    cls = LAYOUTS[layout.name]
+    size = _estimated(cls, pointers, others, values) if size is None else as_size(size)
+    checked = INVARIANTS[0] if check_invariants is None else check_invariants
+    if checked or not _has_form(cls, pointers, others, values, size):  # always where nothing could be done with such a tensor
         check_compressed(layout.name, pointers, others, values, size)
     if any(t.dtype not in (dt.int32, dt.int64) for t in (pointers, others)):
         raise RuntimeError(f"compressed_indices and plain_indices must be int32 or int64, but got {pointers.dtype} and {others.dtype}")
     return compressed(cls, pointers, others, _held(values, requires_grad, "SparseCompressedTensor"), size)
 
 
+def _has_form(cls: type, pointers: Tensor, others: Tensor, values: Tensor, size: tuple) -> bool:
+    """Whether the parts have the dimensions of such a tensor, and as many values as indices."""
+    b = pointers.dim() - 1
+    return (b >= 0 and others.dim() == b + 1 and values.dim() > b + 2 * cls.blocked and len(size) == values.dim() + 1 - 2 * cls.blocked
+            and tuple(pointers.shape[:b]) == tuple(others.shape[:b]) == tuple(values.shape[:b]) == tuple(size[:b]) and values.shape[b] == others.shape[b])
+
+
+def _estimated(cls: type, pointers: Tensor, others: Tensor, values: Tensor) -> tuple:
+    """The smallest size."""
+    b, n = pointers.dim() - 1, 2 * cls.blocked
+    if values.dim() <= b + n:
+        raise RuntimeError(f"values must have dimensionality > sum of batch and block dimensionalities (={b} + {n}) but got {values.dim()}")
+    block = values.shape[b + 1:b + 1 + n] or (1, 1)
+    size = [pointers.shape[-1] - 1, int(others._host_array().max(initial=-1)) + 1]
+    rows, columns = size[::-1] if cls.axis else size
+    return (*pointers.shape[:-1], rows * block[0], columns * block[1], *values.shape[b + 1 + n:])
+
+
 def _of_layout(name: str):
-    def make(compressed_indices: Any, plain_indices: Any, values: Any, size: Any = None, **options: Any) -> Compressed:
-        options.pop("layout", None)
-        return sparse_compressed_tensor(compressed_indices, plain_indices, values, size, layout=_layouts()[name], **options)
+    lines, free = ("ccol", "row") if LAYOUTS[name].axis else ("crow", "col")
+    names = {f"{lines}_indices": "compressed_indices", f"{free}_indices": "plain_indices"}
+
+    def make(*args: Any, **options: Any) -> Compressed:
+        options = {names.get(n, n): x for n, x in options.items() if n != "layout"}
+        return sparse_compressed_tensor(*args, layout=_layouts()[name], **options)
     make.__name__ = make.__qualname__ = name + "_tensor"
     return make
 
@@ -159,18 +171,7 @@ def _layouts() -> dict:
     return LAYOUTS
 
 
-def _renamed(make, first: str, second: str):
-    def call(*args: Any, **options: Any) -> Compressed:
-        for name, old in ((first, "compressed_indices"), (second, "plain_indices")):
-            if name in options:
-                options[old] = options.pop(name)
-        return make(*args, **options)
-    call.__name__ = call.__qualname__ = make.__name__
-    return call
-
-
-sparse_csr_tensor = _renamed(_of_layout("sparse_csr"), "crow_indices", "col_indices")
-sparse_csc_tensor = _renamed(_of_layout("sparse_csc"), "ccol_indices", "row_indices")
+sparse_csr_tensor, sparse_csc_tensor, sparse_bsr_tensor, sparse_bsc_tensor = map(_of_layout, LAYOUTS)
 
 
 def spdiags(diagonals: Tensor, offsets: Tensor, shape: tuple, layout: Any = None) -> Tensor:

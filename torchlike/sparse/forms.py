@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from .._public import SPARSE_FORMS
 from .._valueless import look_for
-from . import arithmetic, compressed, coo, printing, products, reductions, shapes  # noqa: F401
+from . import arithmetic, compressed, conversions, coo, printing, products, reductions, shapes  # noqa: F401
 
 for _module in (arithmetic, products, reductions, shapes):
     SPARSE_FORMS.update(_module.FORMS)

@@ -12,7 +12,7 @@ _INDENT = len("tensor(")
 def sparse_str(self: SparseTensor, *, tensor_contents: str | None = None) -> str:
     """repr(tensor)."""
     role = "Parameter containing:\n" if getattr(self, "_is_param", False) else ""
-    names = {"sparse_coo": ("indices",), "sparse_csr": ("crow_indices", "col_indices"), "sparse_csc": ("ccol_indices", "row_indices")}[self.layout_name]
+    names = ("indices",) if self.layout_name == "sparse_coo" else ("ccol_indices", "row_indices") if self.axis else ("crow_indices", "col_indices")
     parts = [*((name, getattr(self, "_" + name if name == "indices" else name)()) for name in names), ("values", self._entries.detach())]
     text = "tensor(" + (",\n" + " " * _INDENT).join(_part(name, t) for name, t in parts)
     default = get_default_dtype().name

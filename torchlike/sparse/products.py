@@ -37,6 +37,8 @@ _MM, _ADDMM = _product("mm_sparse", "MmBackward0"), _product("addmm_sparse", "Sp
 
 def _matrix(t: Tensor) -> Coo:
     """A sparse operand as coordinates."""
+    if isinstance(t, Compressed) and t.batch_dim:
+        raise RuntimeError(f"mat1 must be a matrix, got {t.dim()}-D tensor")
     t = t.coordinates() if isinstance(t, Compressed) else t
     if t.dense_dim() or t.sparse_dim() != 2:
         raise RuntimeError(f"addmm: expected a matrix of 2 sparse dimensions, but got {t.sparse_dim()} sparse and {t.dense_dim()} dense ones")
@@ -55,16 +57,24 @@ def _check(a: Tensor, b: Tensor) -> None:
         raise RuntimeError(f"expected scalar type {a.dtype.short} but found {b.dtype.short}")
 
 
+def _refuse_blocks(a: Tensor, b: Tensor) -> None:
+    """Blocks are multiplied with strided matrices: those by rows from the left, those by columns from the right."""
+    kinds = [t.class_name if isinstance(t, SparseTensor) else "Strided" for t in (a, b)]
+    if any(isinstance(t, Compressed) and t.blocked for t in (a, b)) and kinds not in (["SparseBsr", "Strided"], ["Strided", "SparseBsc"]):
+        raise RuntimeError(f"addmm: computation on CPU is not implemented for Strided + {kinds[0]} @ {kinds[1]}")
+
+
 def product(a: Tensor, b: Tensor, op: Op = _MM) -> Tensor:
     """a @ b for matrices, at least one of them sparse. The product of two sparse ones is sparse."""
     _check(a, b)
+    _refuse_blocks(a, b)
     if not isinstance(a, SparseTensor):
         s = _matrix(b)
         s.host()
         return named(apply(op, (s._places[1], s._places[0], s._entries, a.t()), (b.shape[1],)).t(), op.torch_name.removesuffix("Backward0"))
     if isinstance(b, SparseTensor):
         made = _both(_matrix(a).coalesce(), _matrix(b).coalesce(), "Mm" if op is _MM else "SparseSparseMatmul")
-        return compress(made, 0, "Mm") if isinstance(a, Compressed) else made
+        return compress(made, Csr, "Mm") if isinstance(a, Compressed) else made
     s = _matrix(a)
     s.host()
     return apply(op, (s._places[0], s._places[1], s._entries, b), (a.shape[0],))
@@ -102,11 +112,11 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
     if dims == (1, 2):
         return mv(other.t(), input)
     sparse = input if isinstance(input, SparseTensor) else other
-    if dims == (3, 3) and sparse is input:
+    if dims == (3, 3) and isinstance(input, Coo):
         return bmm(input, other)
     if dims == (1, 1):
         sparse.refuse("dot")
-    if sparse.dim() > 2:
+    if isinstance(sparse, Coo) and sparse.dim() > 2:
         sparse.reshape()
     sparse.expand()
 
@@ -208,6 +218,8 @@ def sparse_addmm(mat: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, al
 
 def sampled_addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1.0, alpha: float = 1.0) -> Tensor:
     """beta * input + alpha * (mat1 @ mat2), at the places of the sparse input only."""
+    if isinstance(input, Compressed) and (input.blocked or input.batch_dim):
+        raise RuntimeError(f"sampled_addmm: Expected result to have sparse csr layout and to be a matrix, but got {input.class_name}")
     s = input.coordinates() if isinstance(input, Compressed) else input
     s.host()
     rows, cols = mat1.index_select(0, s._places[0]), mat2.t().index_select(0, s._places[1])

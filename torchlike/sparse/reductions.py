@@ -11,7 +11,7 @@ from .._core.errors import class_name, not_implemented
 from .._core.grad_mode import mode
 from .._public import FUNCTIONS
 from .._tensor import Tensor
-from .compressed import Compressed, compress
+from .compressed import Compressed, Csr, compress
 from .coo import Coo, added, coo, gathered
 from .tensor import SparseTensor, named, on_device
 
@@ -27,7 +27,10 @@ def total(input: SparseTensor, dim: Any = None, keepdim: bool = False, *, dtype:
             return named(input._entries.sum(dtype=dtype), "Sum")
         if not keepdim:
             raise RuntimeError("reduction operations on CSR tensors with keepdim=False is unsupported")
-        return compress(total(input.coordinates(), dim, True, dtype=dtype), 0, "SumBackward1")
+        if not isinstance(input, Csr) or input.batch_dim:
+            raise RuntimeError("Currently the only compressed sparse format supported for sum.dim_IntList is CSR of one matrix, but got layout "
+                               f"{input.class_name}")
+        return compress(total(input.coordinates(), dim, True, dtype=dtype), Csr, "SumBackward1")
     if dim is None:
         return named(input._entries.sum(dtype=dtype), "Sum")
     input = input.coalesce()

@@ -11,7 +11,7 @@ from .._arguments import as_dim, as_dims
 from .._public import FUNCTIONS
 from .._tensor import Tensor
 from ..ops.joining import cat as cat_strided
-from .compressed import Compressed, compressed
+from .compressed import Compressed
 from .coo import Coo, coo, empty, joined
 from .factories import legacy
 from .tensor import SparseTensor, named, on_device
@@ -34,9 +34,7 @@ def _permuted(t: Tensor, order: tuple, name: str) -> Tensor:
     if order == tuple(range(len(order))):
         return t._like(named(t._entries, name))
     if isinstance(t, Compressed):
-        if order[:2] == (1, 0) and order[2:] == tuple(range(2, len(order))):
-            return t.transposed()
-        t.refuse("permute")
+        return _permuted_compressed(t, order)
     n = t.sparse_dim()
     if any(d >= n for d in order[:n]):
         raise RuntimeError("permute(sparse_coo): transpositions between sparse and dense dimensions are not allowed."
@@ -47,6 +45,23 @@ def _permuted(t: Tensor, order: tuple, name: str) -> Tensor:
     if order[n:] != tuple(range(n, len(order))):
         entries = entries.permute(0, *(d - n + 1 for d in order[n:]))
     return coo(places, named(entries, name), tuple(t._dims[d] for d in order), t._unique and order[:n] == tuple(range(n)), t._inside)
+
+
+def _permuted_compressed(t: Compressed, order: tuple) -> Compressed:
+    """Two dimensions of one kind exchanged."""
+    moved = [d for d, e in enumerate(order) if d != e]
+    if len(moved) != 2:
+        t.refuse("permute")
+    b = t.batch_dim
+    kinds = ["Batch" if d < b else "Sparse" if d < b + 2 else "Dense" for d in moved]
+    if kinds[0] != kinds[1]:
+        raise RuntimeError(f"transpose(): can only transpose dimensions of the same type (Batch, Sparse, Dense), got {moved[0]}({kinds[0]}) and "
+                           f"{moved[1]}({kinds[1]})")
+    if kinds[0] == "Batch":
+        return t.batch_exchanged(*moved)
+    if kinds[0] == "Sparse":
+        return t.transposed()
+    raise RuntimeError("transpose(): hybrid sparse compressed tensors with dense dimensions are not supported")
 
 
 def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
@@ -60,6 +75,8 @@ def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
 
 def t(input: Tensor) -> Tensor:
     """A matrix transposed."""
+    if input.dim() > 2 and isinstance(input, Compressed):
+        raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {input.dim()}D")
     if input.dim() > 2:
         raise RuntimeError(f"t() expects a tensor with <= 2 sparse and 0 dense dimensions, but got {input.sparse_dim()} sparse and {input.dense_dim()} dense "
                            "dimensions")
@@ -130,15 +147,17 @@ def narrow_copy(input: Tensor, dim: int, start: int, length: int) -> Tensor:
 def select(input: Tensor, dim: int, index: int, name: str = "Select") -> Tensor:
     """One slice; strided where no sparse dimension is left."""
     if isinstance(input, Compressed):
+        d, b = as_dim(dim, input.dim()), input.batch_dim
+        if not b <= d < b + 2:
+            index = _index(input, d, index)
+            return input.part(d, index, name)
+        if b:
+            raise RuntimeError("select(): selecting sparse dimensions is not supported for batched sparse compressed tensors.")
         made = select(input.coordinates(), dim, index, name)
         made._unique = True  # what is compressed is in order
         return made
     d, n = as_dim(dim, input.dim()), input.sparse_dim()
-    index = operator.index(index)
-    size = input._dims[d]
-    if not -size <= index < size:
-        raise IndexError(f"select(): index {index} out of range for tensor of size {list(input._dims)} at dimension {d}")
-    index %= size
+    index = _index(input, d, index)
     dims = (*input._dims[:d], *input._dims[d + 1:])
     if d >= n:
         return coo(input._places, named(input._entries.select(d - n + 1, index), name), dims, input._unique, input._inside)
@@ -148,6 +167,13 @@ def select(input: Tensor, dim: int, index: int, name: str = "Select") -> Tensor:
         rows = input._entries.index_select(0, on_device(source, input._entries))
         return named(rows.sum(0).to(input.dtype), name)
     return _chosen(input, source, np.delete(places, d, 0)[:, source], dims, name)
+
+
+def _index(t: SparseTensor, d: int, index: int) -> int:
+    index, size = operator.index(index), t._dims[d]
+    if not -size <= index < size:
+        raise IndexError(f"select(): index {index} out of range for tensor of size {list(t._dims)} at dimension {d}")
+    return index % size
 
 
 def getitem(input: Tensor, index: Any) -> Tensor:
@@ -239,7 +265,7 @@ def sparse_mask(input: Tensor, mask: Tensor) -> Tensor:
     where = mask.coordinates() if isinstance(mask, Compressed) else mask
     dense = input.to_dense()
     rows = dense.reshape(math.prod(mask._dims[:where.sparse_dim()]), *mask._dims[where.sparse_dim():]).index_select(0, where.flat())
-    return mask._like(named(rows, "SparseMask"))
+    return mask._like(named(rows.reshape(mask._entries.shape), "SparseMask"))
 
 
 def _in_place(f: Any) -> Any:
@@ -260,8 +286,7 @@ def _empty_like(input: Tensor, *, dtype: Any = None, device: Any = None, require
     if layout is not None and layout.name == "strided":
         return input._entries.new_zeros(input._dims, dtype=dtype, device=device, requires_grad=requires_grad)
     if isinstance(input, Compressed):
-        made = compressed(type(input), input._pointers.new_zeros(input._pointers.shape), input._others.new_zeros(0),
-                          input._entries.new_zeros((0, *input._dims[2:]), dtype=dtype, device=device), input._dims)
+        made = input.emptied(dtype, device)
     else:
         made = empty(input._dims, input.sparse_dim(), input._entries, dtype, device)
     if layout is not None and layout is not made.layout:

@@ -204,7 +204,7 @@ class SparseTensor(Valueless):
         return bool(self)
 
     def storage(self) -> NoReturn:
-        raise NotImplementedError(f"Cannot access storage of {self.class_name.replace('Csc', 'Csr')}TensorImpl")
+        raise NotImplementedError(f"Cannot access storage of {'Sparse' if self.is_sparse else 'SparseCsr'}TensorImpl")
 
     untyped_storage = is_shared = share_memory_ = storage
 

@@ -17,7 +17,8 @@ _TOLERANCES = {dt.float16: (1e-3, 1e-5), dt.bfloat16: (1.6e-2, 1e-5), dt.float32
 
 _OLDER = {dt.float16: (1e-3, 1e-3), dt.float32: (1e-4, 1e-5), dt.float64: (1e-5, 1e-8)}  # assert_allclose's
 _SPARSE = {"torch.sparse_coo": ("COO", ("_indices",)), "torch.sparse_csr": ("CSR", ("crow_indices", "col_indices")),
-           "torch.sparse_csc": ("CSC", ("ccol_indices", "row_indices"))}
+           "torch.sparse_csc": ("CSC", ("ccol_indices", "row_indices")), "torch.sparse_bsr": ("BSR", ("crow_indices", "col_indices")),
+           "torch.sparse_bsc": ("BSC", ("ccol_indices", "row_indices"))}
 
 
 class _Mismatch(Exception):
