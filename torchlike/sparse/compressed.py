@@ -110,7 +110,7 @@ class Compressed(SparseTensor):
         if self._expanded is None:
             places, sizes = self._elements(), self._dims[:self.batch_dim + 2]
             numbers = np.ravel_multi_index(tuple(places), sizes) if places.size else np.zeros(0, np.int64)
-            self._sorted = bool((numbers[1:] > numbers[:-1]).all())
+            self._sorted = not self.axis and bool((numbers[1:] > numbers[:-1]).all())
             self._expanded = on_device(places, self._entries)
         entries = self._entries
         if self.batch_dim or self.blocked:

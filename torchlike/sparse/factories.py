@@ -11,6 +11,7 @@ from .._core import device as dev
 from .._core import dtype as dt
 from .._core import history
 from .._core.grad_mode import mode
+from .._public import FUNCTIONS
 from .._size import Size
 from .._tensor import Tensor
 from ..ops.creation import LAYOUT_NAMES
@@ -147,9 +148,9 @@ def _has_form(cls: type, pointers: Tensor, others: Tensor, values: Tensor, size:
 def _estimated(cls: type, pointers: Tensor, others: Tensor, values: Tensor) -> tuple:
     """The smallest size."""
     b, n = pointers.dim() - 1, 2 * cls.blocked
-    if values.dim() <= b + n:
-        raise RuntimeError(f"values must have dimensionality > sum of batch and block dimensionalities (={b} + {n}) but got {values.dim()}")
-    block = values.shape[b + 1:b + 1 + n] or (1, 1)
+    if b < 0 or others.dim() != b + 1 or values.dim() <= b + n:
+        check_compressed(cls.layout_name, pointers, others, values, ())  # raises
+    block = tuple(max(m, 1) for m in values.shape[b + 1:b + 1 + n]) or (1, 1)
     size = [pointers.shape[-1] - 1, int(others._host_array().max(initial=-1)) + 1]
     rows, columns = size[::-1] if cls.axis else size
     return (*pointers.shape[:-1], rows * block[0], columns * block[1], *values.shape[b + 1 + n:])
@@ -159,16 +160,12 @@ def _of_layout(name: str):
     lines, free = ("ccol", "row") if LAYOUTS[name].axis else ("crow", "col")
     names = {f"{lines}_indices": "compressed_indices", f"{free}_indices": "plain_indices"}
 
-    def make(*args: Any, **options: Any) -> Compressed:
-        options = {names.get(n, n): x for n, x in options.items() if n != "layout"}
-        return sparse_compressed_tensor(*args, layout=_layouts()[name], **options)
+    def make(*args: Any, layout: Any = None, **options: Any) -> Compressed:
+        if layout is not None and layout.name != name:
+            raise RuntimeError(f"{name}_tensor: layout must be {LAYOUT_NAMES[name]} but got {LAYOUT_NAMES[layout.name]}")
+        return sparse_compressed_tensor(*args, layout=FUNCTIONS[name], **{names.get(n, n): x for n, x in options.items()})
     make.__name__ = make.__qualname__ = name + "_tensor"
     return make
-
-
-def _layouts() -> dict:
-    from ..ops.layouts import LAYOUTS
-    return LAYOUTS
 
 
 sparse_csr_tensor, sparse_csc_tensor, sparse_bsr_tensor, sparse_bsc_tensor = map(_of_layout, LAYOUTS)

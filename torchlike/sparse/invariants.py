@@ -1,6 +1,8 @@
 """What the indices of sparse tensors have to fulfil: `check_invariants=`, and torch's private functions that ask the same."""
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 import numpy as np
@@ -9,7 +11,8 @@ from .._arguments import as_size
 from .._tensor import Tensor
 from ..ops.creation import LAYOUT_NAMES
 
-_WORDS = {"sparse_csr": ("crow_indices", "col_indices", "row", "ncols", "nrows"), "sparse_csc": ("ccol_indices", "row_indices", "column", "nrows", "ncols")}
+_WORDS = (("crow_indices", "col_indices", "row", "ncols", "nrows"), ("ccol_indices", "row_indices", "column", "nrows", "ncols"))  # by rows, by columns
+_LAYOUTS = {"sparse_csr": (0, 0), "sparse_csc": (1, 0), "sparse_bsr": (0, 2), "sparse_bsc": (1, 2)}  # which dimension is compressed, how many a block has
 
 
 def check_inside(places: np.ndarray, dims: tuple) -> None:
@@ -34,35 +37,47 @@ def check_coo(places: np.ndarray, dims: tuple, coalesced: bool) -> None:
 
 
 def check_compressed(layout: str, pointers: Tensor, others: Tensor, values: Tensor, size: tuple) -> None:
-    """RuntimeError where the parts of a compressed matrix do not fit each other or its size."""
-    first, second, line, free, lines = _WORDS[layout]
-    axis = int(layout == "sparse_csc")
+    """RuntimeError where the parts of compressed matrices do not fit each other or their size."""
+    axis, n = _LAYOUTS[layout]
+    first, second, line, free, lines = _WORDS[axis]
     if not pointers.dim() or not others.dim():
         raise RuntimeError(f"{second if pointers.dim() else first} must have dimensionality >= 1 but got 0")
     if pointers.dim() != others.dim():
         raise RuntimeError(f"{first} and {second} dimensionalities must be equal but got {pointers.dim()} and {others.dim()}, respectively")
-    if not values.dim():
-        raise RuntimeError("values must have dimensionality > sum of batch and block dimensionalities (=0 + 0) but got 0")
-    if len(size) != 1 + values.dim():
-        raise RuntimeError(f"tensor dimensionality must be sum of batch, base, and dense dimensionalities (=0 + 2 + {values.dim() - 1}) but got {len(size)}")
-    if pointers.shape[-1] != size[axis] + 1:
-        raise RuntimeError(f"{first}.shape[-1] must be equal to the number of {line}s + 1 (={size[axis] + 1}), but got {pointers.shape[-1]}")
-    if others.shape[-1] != values.shape[0]:
-        raise RuntimeError(f"{second}.shape[-1] must be equal to nnz (={values.shape[0]}) as defined by values.shape[0], but got {others.shape[-1]}")
+    b = pointers.dim() - 1
+    if values.dim() <= b + n:
+        raise RuntimeError(f"values must have dimensionality > sum of batch and block dimensionalities (={b} + {n}) but got {values.dim()}")
+    dense = values.dim() - b - n - 1
+    if len(size) != b + 2 + dense:
+        raise RuntimeError(f"tensor dimensionality must be sum of batch, base, and dense dimensionalities (={b} + 2 + {dense}) but got {len(size)}")
+    batches = [list(t.shape[:b]) for t in (pointers, others, values)]
+    if any(found != list(size[:b]) for found in batches):
+        raise RuntimeError(f"all batch dimensions of {first} (={batches[0]}), {second} (={batches[1]}), and values (={batches[2]}) must be equal to tensor batch "
+                           f"dimensions (={list(size[:b])})")
+    block = tuple(values.shape[b + 1:b + 1 + n]) or (1, 1)
+    for k in range(2):
+        if block[k] and size[b + k] % block[k]:
+            raise RuntimeError(f"tensor shape[{k}] (={size[b + k]}) must be divisible with blocksize[{k}] (={block[k]}) as defined by values shape")
+    counted = [size[b + k] // max(block[k], 1) for k in range(2)]
+    if pointers.shape[-1] != counted[axis] + 1:
+        raise RuntimeError(f"{first}.shape[-1] must be equal to the number of {line}{' blocks' if n else 's'} + 1 (={counted[axis] + 1}), but got "
+                           f"{pointers.shape[-1]}")
+    if others.shape[-1] != values.shape[b]:
+        raise RuntimeError(f"{second}.shape[-1] must be equal to nnz (={values.shape[b]}) as defined by values.shape[{b}], but got {others.shape[-1]}")
     if pointers.dtype is not others.dtype:
         kinds = [t.type().rpartition(".")[2].removesuffix("Tensor") for t in (pointers, others)]
         raise RuntimeError(f"{first} and {second} must have the same dtype, bot got {kinds[0]} and {kinds[1]}, respectively")
-    starts, at = pointers._host_array(), others._host_array()
-    counts, n = np.diff(starts), size[1 - axis]
-    if starts[0] != 0:
+    starts, at = (t._host_array().reshape(math.prod(size[:b]), t.shape[-1]) for t in (pointers, others))
+    counts, wide = np.diff(starts), counted[1 - axis]
+    if (starts[:, 0] != 0).any():
         _broken(f"{first}[..., 0] == 0")
-    if starts[-1] != len(at):
+    if (starts[:, -1] != at.shape[1]).any():
         _broken(f"{first}[..., -1] == nnz")
-    if (counts < 0).any() or (counts > n).any():
+    if (counts < 0).any() or (counts > wide).any():
         _broken(f"0 <= {first}[..., 1:] - {first}[..., :-1] <= {free}")
-    if (at < 0).any() or (at >= n).any():
+    if (at < 0).any() or (at >= wide).any():
         _broken(f"0 <= {second} < {free}")
-    numbers = np.repeat(np.arange(len(counts)), counts) * n + at
+    numbers = np.repeat(np.arange(counts.size), counts.reshape(-1)) * wide + at.reshape(-1)
     if (numbers[1:] <= numbers[:-1]).any():
         _broken(f"{second}[..., {first}[..., i - 1]:{first}[..., i]] for all i = 1, ..., {lines} are sorted and distinct along the last dimension values")
 
@@ -82,6 +97,16 @@ def _validate_sparse_coo_tensor_args(indices: Tensor, values: Tensor, size: Any,
 def _validate_sparse_compressed_tensor_args(compressed_indices: Tensor, plain_indices: Tensor, values: Tensor, size: Any, layout: Any,
                                             check_pinning: bool | None = None) -> None:
     """RuntimeError where these make no tensor of the compressed layout."""
-    if layout.name not in _WORDS:
+    if layout.name not in _LAYOUTS:
         raise RuntimeError(f"validate_sparse_compressed_tensor_args expected sparse compressed tensor layout but got {LAYOUT_NAMES[layout.name]}")
     check_compressed(layout.name, compressed_indices, plain_indices, values, as_size(size))
+
+
+def _of_layout(name: str) -> Callable:
+    def validate(compressed_indices: Tensor, plain_indices: Tensor, values: Tensor, size: Any, check_pinning: bool | None = None) -> None:
+        check_compressed(name, compressed_indices, plain_indices, values, as_size(size))
+    validate.__name__ = validate.__qualname__ = f"_validate_{name}_tensor_args"
+    return validate
+
+
+globals().update({f.__name__: f for f in map(_of_layout, _LAYOUTS)})

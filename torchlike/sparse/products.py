@@ -218,12 +218,14 @@ def sparse_addmm(mat: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, al
 
 def sampled_addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1.0, alpha: float = 1.0) -> Tensor:
     """beta * input + alpha * (mat1 @ mat2), at the places of the sparse input only."""
-    if isinstance(input, Compressed) and (input.blocked or input.batch_dim):
-        raise RuntimeError(f"sampled_addmm: Expected result to have sparse csr layout and to be a matrix, but got {input.class_name}")
+    if isinstance(input, Compressed) and input.blocked:
+        raise RuntimeError(f"sampled_addmm: Expected result to have sparse csr layout, but got {input.class_name}")
     s = input.coordinates() if isinstance(input, Compressed) else input
     s.host()
-    rows, cols = mat1.index_select(0, s._places[0]), mat2.t().index_select(0, s._places[1])
-    return input._like(input._entries * beta + (rows * cols).sum(1) * alpha)
+    b = s.sparse_dim() - 2
+    batch, row, column = tuple(s._places[d] for d in range(b)), s._places[b], s._places[b + 1]
+    made = (mat1[(*batch, row)] * mat2.mT[(*batch, column)]).sum(-1)
+    return input._like(input._entries * beta + made.reshape(input._entries.shape) * alpha)
 
 
 FORMS = {"mm": mm, "spmm": mm, "matmul": matmul, "mv": mv, "bmm": bmm, "addmm": addmm, "addmv": addmv, "linear": linear}

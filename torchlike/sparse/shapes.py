@@ -312,7 +312,8 @@ def _new(input: Tensor, *args: Any) -> Tensor:
     return legacy(input.dtype, input.device, args, constructor=False)
 
 
-Coo.T, Coo.mT = property(lambda self: permute(self, *reversed(range(self.dim())))), property(lambda self: transpose(self, -2, -1))
+Coo.T = property(lambda self: permute(self, *reversed(range(self.dim()))))
+SparseTensor.mT = property(lambda self: transpose(self, -2, -1))
 Coo.H = property(lambda self: transpose(self.conj() if self.is_complex() else self, 0, 1))
 SparseTensor.real = property(lambda self: self if not self.is_complex() else self._like(self._entries.real))
 SparseTensor.new_tensor = lambda self, data, **kwargs: self._entries.detach().new_tensor(data, **kwargs)
