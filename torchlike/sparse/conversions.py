@@ -41,10 +41,10 @@ def _checked(t: Tensor, source: str, to: str, blocksize: Any, dense_dim: int | N
         raise RuntimeError(f"{route} with{'out' if blocksize is None else ''} blocksize argument given is not supported")
     if dense_dim is not None and source != "strided":
         raise RuntimeError(f"{route} with dense_dim argument given is not supported")
-    if dense_dim is not None and not 0 <= dense_dim <= t.ndim - (2 if to in LAYOUTS else 1):
+    if blocksize is None and dense_dim is not None and not 0 <= dense_dim <= t.ndim - (2 if to in LAYOUTS else 1):
         raise RuntimeError(f"{name}: dense_dim argument must be in [0,{t.ndim - 2}] range, but {dense_dim} is given")
-    if to in LAYOUTS and t.ndim - (dense_dim or 0) < 2:
-        raise IndexError(f"Dimension out of range (expected to be in range of [{-t.ndim}, {t.ndim - 1}], but got -2)")
+    if to in LAYOUTS and not 2 <= t.ndim - (dense_dim or 0) <= t.ndim:
+        raise IndexError(f"Dimension out of range (expected to be in range of [{-t.ndim}, {t.ndim - 1}], but got {-2 - (dense_dim or 0)})")
     if blocksize is None:
         if to in LAYOUTS and source in _BLOCKED:
             raise RuntimeError(f"sparse_compressed_to_{to}: expected SparseCsr or SparseCsc layout but got {LAYOUT_NAMES[source]}")
