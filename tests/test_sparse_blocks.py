@@ -133,7 +133,11 @@ def test_printing(torch):
 _FACTS = ("is_sparse", "is_sparse_csr", "layout", "_nnz()", "sparse_dim()", "dense_dim()", "shape", "dim()", "numel()", "is_leaf", "grad_fn", "crow_indices()", "col_indices()",
           "ccol_indices()", "row_indices()", "values()", "indices()", "is_coalesced()", "to_dense()", "item()", "numpy()", "is_same_size(m)", "stride()", "is_contiguous()",
           "detach()", "clone()", "double()", "int()", "bool()", "to(torch.float64)", "cpu() is m", "float() is m", "to_sparse()", "type()", "storage()", "zero_()", "sum()",
-          "sum(dtype=torch.float64)", "select(0, 0)[0]" , "requires_grad_().values()", "coalesce()", "reshape(4)", "expand(2, 4, 6)")
+          "sum(dtype=torch.float64)", "select(0, 0)[0]", "requires_grad_().values()", "coalesce()", "reshape(4)", "expand(2, 4, 6)")
+
+
+_UNARY = ("abs", "sqrt", "tan", "asinh", "atan", "tanh", "relu", "log1p", "expm1", "sgn", "sign", "floor", "ceil", "trunc", "round", "frac", "neg", "isnan",
+          "isinf", "deg2rad", "erf", "signbit", "positive")
 
 
 @pytest.mark.parametrize("layout", COMPRESSED)
@@ -147,8 +151,7 @@ def test_operations(layout, batch, oracle, subject):
         calls = [f"m.clone().{f}" for f in facts if " is m" not in f] + [f"m.{f}" for f in facts if " is m" in f]
         calls += ["m + m", "m.add(m, alpha=3)", "m * 2", "2 * m", "-m", "m - m", "m.clone().mul_(2)", "m.clone().copy_(m)", "m / 2", "torch.zeros_like(m)",
                   "torch.empty_like(m).shape", "x.sparse_mask(m)", "m.transpose(-2, -1)", "m.mT", "m.transpose(0, 0)", "m.transpose(0, -1)", "m.t()"]
-        calls += [f"torch.{f}(m)" for f in ("abs", "sqrt", "tan", "asinh", "atan", "tanh", "relu", "log1p", "expm1", "sgn", "sign", "floor", "ceil", "trunc", "round", "frac", "neg",
-                                            "isnan", "isinf", "deg2rad", "erf", "signbit", "positive")]
+        calls += [f"torch.{f}(m)" for f in _UNARY]
         calls += ["torch.sparse.sampled_addmm(m, x, x.mT @ x, beta=0.5)"] * (layout == "sparse_csr") + ["m.select(0, 1)", "m[1]", "m[-1]"] * batch
         return outcomes({"torch": torch, "m": m, "x": x, "parts": _parts}, [f"parts({call})" for call in calls])
     run(oracle, subject)
@@ -173,8 +176,9 @@ def test_parts_of_batches(torch):
         x = torch.stack([_matrix(torch, True)] * 3)  # two batch dimensions
         t = x.to_sparse(layout=getattr(torch, layout), **({"blocksize": (2, 3)} if "bs" in layout else {}))
         h = _in(torch, layout, True, True)
-        found += [_said(f) for f in (lambda: t.transpose(0, 1), lambda: t.transpose(2, 3), lambda: t.transpose(1, 2), lambda: t.select(1, -1), lambda: t[2], lambda: t[2, 1],
-                                     lambda: t.select(2, 0), lambda: t.select(0, 3), lambda: t.unbind(), lambda: h.select(-1, 1), lambda: h.select(0, 1), lambda: h[1].select(2, 0))]
+        calls = ("t.transpose(0, 1)", "t.transpose(2, 3)", "t.transpose(1, 2)", "t.select(1, -1)", "t[2]", "t[2, 1]", "t.select(2, 0)", "t.select(0, 3)", "t.unbind()",
+                 "h.select(-1, 1)", "h.select(0, 1)", "h[1].select(2, 0)")
+        found += [_said(eval, call, {"t": t, "h": h}) for call in calls]
     return found
 
 
