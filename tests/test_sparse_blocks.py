@@ -288,3 +288,19 @@ def test_blocks_that_do_not_meet(subject):
     assert a.to_dense().tolist() == made.to_dense().tolist()
     with pytest.raises(RuntimeError, match="blocks of one size"):
         a + subject.eye(4).to_sparse_bsr((1, 2))
+
+
+@same
+def test_indices_of_32_bits_and_nothing(torch):
+    """Conversions and sums keep the indices' dtype; a matrix without elements has no entries."""
+    found = []
+    for layout in COMPRESSED:
+        m = _in(torch, layout, block=(2, 2))
+        a, b = (m.ccol_indices(), m.row_indices()) if layout.endswith("c") else (m.crow_indices(), m.col_indices())
+        m = torch.sparse_compressed_tensor(a.int(), b.int(), m.values(), m.shape, layout=m.layout)
+        found += [_said(m.to_sparse, layout=getattr(torch, to), **({"blocksize": (2, 2)} if "bs" in to else {})) for to in LAYOUTS[1:]]
+        found += [_said(lambda m=m: m + m), _said(lambda m=m: m * 2), _said(m.transpose, 0, 1)]
+        block = {"blocksize": (1, 1)} if "bs" in layout else {}
+        found += [_said(torch.zeros(shape).to_sparse, layout=m.layout, **block) for shape in ((0, 3), (3, 0), (2, 0, 3), (2, 3, 0))]
+        found += [_said(torch.zeros(3, 2, 0).to_sparse, layout=m.layout, dense_dim=1, **block)]
+    return found

@@ -41,7 +41,7 @@ def add(input: Tensor, other: Any, *, alpha: Any = 1, name: str = "Add") -> Tens
         if input.block != other.block:
             raise RuntimeError(f"add: expected blocks of one size, but got {list(input.block)} and {list(other.block)}")
         made = _sum(input.coordinates().coalesce(), other.coordinates().coalesce(), alpha, name)
-        return compress(made, type(input), name, input.block)
+        return compress(made, type(input), name, input.block, input._others.dtype)
     return _sum(input, other, alpha, name)
 
 
@@ -128,7 +128,7 @@ def mul(input: Any, other: Any) -> Tensor:
         plain = [x.coordinates() if isinstance(x, Compressed) else x for x in (input, other)]
         made = mul(*plain)
         like = input if isinstance(input, Compressed) else other
-        return like._like(made._entries) if made._places is plain[0]._places else compress(made, type(like), "Mul")
+        return like._like(made._entries) if made._places is plain[0]._places else compress(made, type(like), "Mul", kind=like._others.dtype)
     if isinstance(other, SparseTensor) and not other.dim():
         other = other.to_dense()
     if not isinstance(other, SparseTensor):

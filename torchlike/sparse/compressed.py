@@ -272,8 +272,8 @@ def rebuilt(layout: str, pointers: Tensor, others: Tensor, entries: Tensor, dims
     return made.requires_grad_() if requires_grad else made
 
 
-def compress(t: Coo, cls: type, name: str | None = None, block: tuple | None = None) -> Compressed:
-    """A sparse_coo tensor by rows or columns, of elements or blocks: its last two sparse dimensions are the matrices'."""
+def compress(t: Coo, cls: type, name: str | None = None, block: tuple | None = None, kind: dt.dtype = dt.int64) -> Compressed:
+    """A sparse_coo tensor by rows or columns, of elements or blocks: its last two sparse dimensions are the matrices'. `kind` is that of the indices."""
     whole, t = t.whole(), t.coalesce()
     b, places, entries = t.sparse_dim() - 2, t.host(), t._entries
     rows, columns = block or (1, 1)
@@ -297,7 +297,7 @@ def compress(t: Coo, cls: type, name: str | None = None, block: tuple | None = N
     n = len(found) // max(batches, 1)
     if block or b:
         entries = entries.reshape(*t._dims[:b], n, *(block or ()), *entries.shape[1:])
-    made = compressed(cls, on_device(pointers, entries), on_device(others.reshape(*t._dims[:b], n), entries),
+    made = compressed(cls, *(on_device(x.astype(kind.np), entries) for x in (pointers, others.reshape(*t._dims[:b], n))),
                       named(entries, name or "To" + cls.layout_name.title().replace("_", "")), t._dims)
     return made.made_of(whole)
 

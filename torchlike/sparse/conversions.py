@@ -26,7 +26,9 @@ def convert(t: Tensor, to: str, blocksize: Any, dense_dim: int | None, caller: s
         return t.coordinates() if isinstance(t, Compressed) else from_dense(t, None if dense_dim is None else t.ndim - dense_dim)
     if source == "strided":
         t = from_dense(t, t.ndim - (dense_dim or 0), block)
-    return compress(t.coordinates() if isinstance(t, Compressed) else t, LAYOUTS[to], block=block)
+    if isinstance(t, Compressed):
+        return compress(t.coordinates(), LAYOUTS[to], block=block, kind=t._others.dtype)
+    return compress(t, LAYOUTS[to], block=block)
 
 
 _PREFIXES = {"strided": "dense_", "sparse_coo": "sparse_coo_"}

@@ -245,7 +245,7 @@ def from_dense(t: Tensor, sparse_dim: int | None = None, block: tuple | None = N
     if not 0 <= n <= t.ndim or (n == 0 and t.ndim):
         raise RuntimeError(f"sparse_dim argument must be in >={min(1, t.ndim)} and <={t.ndim}, but got {n}")
     host = t._host_array() != 0
-    where = host.reshape(*host.shape[:n], -1).any(-1) if n < t.ndim else host
+    where = host.any(tuple(range(n, t.ndim)))
     if block:
         tiles = where.reshape(*where.shape[:-2], where.shape[-2] // block[0], block[0], where.shape[-1] // block[1], block[1])
         where = np.broadcast_to(tiles.any((-3, -1), keepdims=True), tiles.shape).reshape(where.shape)
