@@ -493,7 +493,7 @@ def test_what_cannot_require_a_gradient(oracle, subject):
 
 
 @pytest.mark.parametrize("view, factor", [(lambda x: x.t().reshape(2, 3, 4)[:, 1:, ::2].permute(2, 0, 1).unsqueeze(1).diagonal(dim1=2, dim2=3), 1.0),
-                                          (lambda x: x.conj().t()[1:], 1 + 2j)])
+                                          (lambda x: x.conj().t()[1:], 1 + 2j), (lambda x: x.split([2, 4], 1)[1].chunk(2)[0].unbind(1)[3], 1.0)])
 def test_second_derivatives_of_views_need_no_trace(subject, monkeypatch, view, factor):
     """The derivative of a view's derivative is the view, which NumPy has: each new shape would cost a trace otherwise."""
     x = (subject.arange(24.0).reshape(4, 6) * factor).requires_grad_()
@@ -503,3 +503,11 @@ def test_second_derivatives_of_views_need_no_trace(subject, monkeypatch, view, f
     first, = subject.autograd.grad(seen, x, weight, create_graph=True)
     second, = subject.autograd.grad(first, weight, x.detach())
     assert second.tolist() == seen.tolist()
+
+
+@same
+def test_pieces_come_from_one_node(torch):
+    x = torch.arange(24.0).reshape(4, 6).requires_grad_()
+    cuts = x.split(2), x.split([1, 5], 1), x.chunk(3, 1), x.unbind(1)
+    a, b, c = x.chunk(3, 1)
+    return [(pieces[0].grad_fn is pieces[1].grad_fn, pieces[0].grad_fn.name()) for pieces in cuts], torch.autograd.grad((a * c).sum(), x), b

@@ -30,7 +30,7 @@ _SHOWN = {
     "ConstantPadNdBackward0": "constant_pad_nd",
     "ToCopyBackward0": "to_copy",
     "SliceBackward0": "cat",
-    "CatBackward0": "split",
+    "CatBackward0": "split split_all",
     "StackBackward0": "unbind unbind_all",
     "SumBackward1": "repeat",
     "SelectBackwardBackward0": "select_at",

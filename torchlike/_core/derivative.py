@@ -209,6 +209,41 @@ class ViewAgain:
         return run
 
 
+class PiecesDerivative:
+    """The gradient of an operation that cuts its input into pieces: theirs joined, by `join(xp, pieces, *statics)`."""
+
+    def __init__(self, op: Op, join: Callable):
+        self.op, self.join = op, join
+
+    def saved(self, plan, needs):
+        return (), ()
+
+    def bind(self, plan, needs):
+        join, statics = self.join, plan.statics
+
+        def run(xp, arrays):
+            return [join(xp, arrays, *statics)]
+        return run
+
+
+class PiecesAgain:
+    """The derivative of such a derivative, which joins: the pieces of what it is given."""
+
+    def __init__(self, op: Op):
+        self.op = op
+
+    def saved(self, plan, needs):
+        return (), ()
+
+    def bind(self, plan, needs):
+        cut, statics, wanted = self.op.kernel, plan.statics[0].statics, [i for i, need in enumerate(needs) if need]
+
+        def run(xp, arrays):
+            pieces = cut(xp, arrays[0], *statics)
+            return [pieces[i] for i in wanted]
+        return run
+
+
 class PutDerivative(ViewDerivative):
     """The gradient of `put(base, new)`: base gets it outside the viewed part, new inside."""
 

@@ -18,7 +18,7 @@ from . import dtype as dt
 from . import precision
 from .arrays import cast
 from .aval import FLOAT, INT, NUMBERS, Aval, aval, broadcast_shapes, forget_unused, result_dtype
-from .derivative import Derivative, ElementwiseDerivative, PutDerivative, ViewAgain, ViewDerivative
+from .derivative import Derivative, ElementwiseDerivative, PiecesAgain, PiecesDerivative, PutDerivative, ViewAgain, ViewDerivative
 from .errors import not_implemented
 from .halves import MANY, converted
 from .layout import Examples, Layout, contiguous
@@ -451,17 +451,29 @@ class View(Op):
         return found
 
 
+class Pieces(Op):
+    """An op that cuts its input into pieces, all of which are views of it: `kernel(xp, x, *statics) -> pieces`, `join(xp, pieces, *statics) -> x`."""
+
+    def __init__(self, name: str, kernel: Callable, *, join: Callable, shape: Callable, torch_name):
+        super().__init__(name, kernel, shape=shape, torch_name=torch_name)
+        self.derivative, self.free = PiecesDerivative(self, join), True
+
+
+_AGAIN = {ViewDerivative: ViewAgain, PiecesDerivative: PiecesAgain}
+
+
 class BackwardOp(Op):
     """The derivative of `op` as an operation: inputs are the saved inputs, the saved results and the results' gradients;
     statics are the forward plan and which inputs need a gradient. Its own derivative is jax.vjp, so it nests; that of a view's is
-    the view, which NumPy can compute without a trace."""
+    the view, and of pieces' the pieces, which NumPy can compute without a trace."""
 
     def __init__(self, op: Op):
         explicit = op.derivative is not None
         super().__init__(f"{op.name}_backward", None, numpy=(True if explicit and op.numpy is not None else None))
         self.forward = op
-        if op.derivative.__class__ is ViewDerivative:
-            self.derivative = ViewAgain(op)
+        again = _AGAIN.get(op.derivative.__class__)
+        if again is not None:
+            self.derivative = again(op)
         self.compares, self.cudnn = op.compares, op.cudnn
 
     def make(self, avals, statics) -> Plan:

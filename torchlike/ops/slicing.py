@@ -1,7 +1,8 @@
 """Views of parts: slices, selections, splits and chunks."""
 from __future__ import annotations
 
-from collections.abc import Callable
+import itertools
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from .._core.graph import SEVERAL
 from .._core.layout import Layout, contiguous
 from .._core.overwrite import changeable
 from .._core.program import META_ARRAY
-from .._core.registry import Op, View
+from .._core.registry import Pieces, View
 from .._public import named, public
 from .._tensor import Tensor, apply
 from .known import nobody_watches
@@ -150,10 +151,19 @@ SELECT_AT, _UNBIND_AT = (
                  layout=lambda a, i, dim: _select_layout(a, dim, i), torch_name=torch_name, put=lambda xp, base, new, i, dim: _select_put(xp, base, new, dim, i)),
             lambda ndim, i, dim: _select_index(ndim, dim, i))
     for name, torch_name in (("select_at", "SelectBackward0"), ("unbind_at", "UnbindBackward0")))
-_UNBIND_ALL = Op("unbind_all", lambda xp, x, dim: [_select(xp, x, dim, i) for i in range(x.shape[dim])], torch_name="UnbindBackward0",
-                 shape=lambda a, dim: [(a.shape[:dim] + a.shape[dim + 1:], a.dtype)] * a.shape[dim],
-                 vjp=lambda xp, gs, dim: xp.stack(gs, dim))
-_UNBIND_ALL.free = True
+_UNBIND_ALL = Pieces("unbind_all", lambda xp, x, dim: [_select(xp, x, dim, i) for i in range(x.shape[dim])], torch_name="UnbindBackward0",
+                     shape=lambda a, dim: [(a.shape[:dim] + a.shape[dim + 1:], a.dtype)] * a.shape[dim],
+                     join=lambda xp, pieces, dim: xp.stack(pieces, dim))
+
+
+def _starts(sizes: tuple) -> Iterator[int]:
+    return itertools.accumulate(sizes[:-1], initial=0)
+
+
+_SPLIT_ALL = Pieces("split_all", lambda xp, x, dim, sizes, listed: [_slice(xp, x, dim, start, n, 1) for start, n in zip(_starts(sizes), sizes)],
+                    shape=lambda a, dim, sizes, listed: [((*a.shape[:dim], n, *a.shape[dim + 1:]), a.dtype) for n in sizes],
+                    torch_name=lambda plan: "SplitWithSizesBackward0" if plan.statics[2] else "SplitBackward0",
+                    join=lambda xp, pieces, dim, sizes, listed: xp.concatenate(pieces, dim))
 MANY = 64  # slices, above which their positions are data: each would be an operation of its own, for each length of a list (an episode's)
 
 
@@ -259,13 +269,11 @@ def split(tensor: Any, split_size_or_sections, dim: int = 0) -> tuple:
                 raise RuntimeError(f"split_size can only be 0 if dimension size is 0, but got dimension size of {size}")
             step = 1
         sizes = [min(step, size - i) for i in range(0, size, step)] or [0]
-    out, start = [], 0
-    for n in sizes:
-        out.append(tensor._view(_PART, (d, start, n, 1)))
-        start += n
-    if isinstance(split_size_or_sections, (tuple, list)):
-        return _several("SplitWithSizes", [named(v, "SplitWithSizesBackward0") for v in out])
-    return _several("Split", out)
+    listed = isinstance(split_size_or_sections, (tuple, list))
+    name, places = "SplitWithSizes" if listed else "Split", [(d, start, n, 1) for start, n in zip(_starts(sizes), sizes)]
+    if _cut_at_once(tensor, len(sizes)):
+        return _several(name, _pieces(tensor, _SPLIT_ALL, (d, tuple(sizes), listed), _PART, places))
+    return _several(name, [named(tensor._view(_PART, place), f"{name}Backward0") for place in places])
 
 
 @public(function=False)
@@ -358,15 +366,20 @@ def tensor_split(input, indices_or_sections=None, dim: int = 0, *, indices=None,
     return tuple(out)
 
 
-def _unbound(t: Tensor, d: int) -> tuple:
-    """The slices, made by one operation."""
+def _cut_at_once(t: Tensor, n: int) -> bool:
+    """Whether to make n pieces by one operation."""
+    return n > 1 and t._value.array is not META_ARRAY and nobody_watches()
+
+
+def _pieces(t: Tensor, op: Pieces, statics: tuple, view: View, places: list[tuple]) -> tuple:
+    """The pieces, made by one operation; each is the view of t at its place."""
     t._current()
     layout = t._layout or contiguous(t._value.aval.shape)
-    made = apply(_UNBIND_ALL, (t,), (d,))
-    for i, out in enumerate(made):
-        t._shows(out, (_UNBIND, (), (d, i)), _UNBIND.layout(layout, (d, i)))
+    made = apply(op, (t,), statics)
+    for out, place in zip(made, places):
+        t._shows(out, (view, (), place), view.layout(layout, place))
         if t._unplaced:
-            out._unplaced = _UNBIND, ()
+            out._unplaced = view, ()
     return made
 
 
@@ -377,8 +390,8 @@ def unbind(input, dim: int = 0) -> tuple:
     if not shape:
         raise IndexError("Dimension specified as 0 but tensor has no dimensions")
     d = as_dim(dim, len(shape))
-    if shape[d] > 1 and input._value.array is not META_ARRAY and nobody_watches():
-        return _several("Unbind", _unbound(input, d))
+    if _cut_at_once(input, shape[d]):
+        return _several("Unbind", _pieces(input, _UNBIND_ALL, (d,), _UNBIND, [(d, i) for i in range(shape[d])]))
     many = shape[d] > MANY
     return _several("Unbind", [input._view(_UNBIND_AT, (d,), i) if many else input._view(_UNBIND, (d, i)) for i in range(shape[d])])
 
