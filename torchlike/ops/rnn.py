@@ -51,8 +51,9 @@ def _replacing(xp, step: Callable, carry: tuple, xs: tuple, reverse: bool):
 
 
 def _projection(xp, x, w, b):
-    """The product of all steps' inputs, and the biases where each step adds them itself: as a pass over all steps that takes as long as it reads and writes."""
-    apart = xp is not np and x.dtype.itemsize > 2  # of 16-bit numbers, product and biases are rounded as one
+    """The product of all steps' inputs with w and, where it is without them, the biases that each step has to add: for all steps at once XLA would
+    read and write the whole product once more."""
+    apart = xp is not np and x.dtype.itemsize > 2  # a sum of 16-bit numbers is rounded once
     return (linear_kernel(xp, x, w, None), b) if apart else (linear_kernel(xp, x, w, b), None)
 
 
