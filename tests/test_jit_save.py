@@ -194,3 +194,15 @@ def test_what_is_traced(lib):
                           (lambda: lib.jit.trace_module(m, {"third": ()}), "no attribute 'third'")):
         with pytest.raises(AttributeError, match=message):
             call()
+
+
+@pytest.mark.parametrize("call", [lambda lib, x: x / 2, lambda lib, x: x / lib.tensor([4, 5]), lambda lib, x: lib.full((2,), 3) + x,
+                                  lambda lib, x: lib.div(x, 2, rounding_mode="floor"), lambda lib, x: lib.nn.functional.gelu(x * 0.5, approximate="tanh"),
+                                  lambda lib, x: lib.nn.functional.gelu(x * 0.5), lambda lib, x: lib.linspace(0, 1, 2) + x,
+                                  lambda lib, x: lib.logspace(0, 1, 2) + x, lambda lib, x: lib.arange(0, 4, 2) + x])
+def test_operators_are_read_as_they_are_today(call):
+    class Net(torchlike.nn.Module):
+        def forward(self, x):
+            return call(torchlike, x)
+    x = torchlike.tensor([-3, 5])
+    agree(saved(Net(), x), Net(), x)

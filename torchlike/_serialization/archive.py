@@ -65,9 +65,9 @@ class ArchiveWriter:
         if byteorder:
             self.write("byteorder", sys.byteorder.encode())
 
-    def close(self) -> None:
-        """The records that every archive ends with, and the directory."""
-        self.write("version", b"3\n")
+    def close(self, version: int = 3) -> None:
+        """The records that every archive ends with, and the directory. TorchScript reads an operator as it was in `version` of the format."""
+        self.write("version", f"{version}\n".encode())
         self.write(".data/serialization_id", str(int(self._digest.hexdigest(), 16) % 10**40).zfill(40).encode())
         start, size, count = self._position, len(self._directory), self._count
         self._put(bytes(self._directory))

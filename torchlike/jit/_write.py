@@ -32,6 +32,7 @@ from ..utils import _pytree as pytree
 from ._operators import _FORMATS, _number
 from .trace import TracerWarning
 
+_VERSION = 10  # of the operators: before 4 integers were divided to integers, before 5 full made floats, before 10 gelu had no approximation
 _TAKEN = frozenset({"torch", "ops", "CONSTANTS", "annotate", "self", "inf", "nan", "print", "uninitialized", "unchecked_cast", "Tensor", "List", "Dict", "Tuple", "Optional"})
 
 
@@ -52,7 +53,7 @@ def write(m: Module, examples: Mapping[str, tuple[tuple, dict]], stream: IO[byte
     for key, value in extra.items():
         writer.write(f"extra/{key}", value.encode() if isinstance(value, str) else bytes(value))
     writer.write("byteorder", sys.byteorder.encode())
-    writer.close()
+    writer.close(_VERSION)
 
 
 def traced(m: Module, method: str, args: tuple, kwargs: dict) -> ExportedProgram:
