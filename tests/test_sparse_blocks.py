@@ -304,3 +304,30 @@ def test_indices_of_32_bits_and_nothing(torch):
         found += [_said(torch.zeros(shape).to_sparse, layout=m.layout, **block) for shape in ((0, 3), (3, 0), (2, 0, 3), (2, 3, 0))]
         found += [_said(torch.zeros(3, 2, 0).to_sparse, layout=m.layout, dense_dim=1, **block)]
     return found
+
+
+@same
+def test_copied_filled_and_like(torch):
+    """What is copied has as many entries, blocks of the same size and the same layout; other entries are made at the same places."""
+    found = []
+    for layout in COMPRESSED:
+        m = _in(torch, layout, block=(2, 2))
+        other = (m * 2).abs()
+        found += [_parts(m.clone().copy_(other)), _said(m.clone().copy_, _in(torch, "sparse_csr", True)), _said(m.clone().copy_, m.to_dense()),
+                  _said(m.clone().copy_, torch.ones(4, 6).to_sparse(layout=m.layout, **({"blocksize": (2, 2)} if "bs" in layout else {})))]
+        if "bs" in layout:
+            found += [_said(torch.ones(4, 4).to_sparse(layout=m.layout, blocksize=(2, 4)).copy_, torch.ones(4, 4).to_sparse(layout=m.layout, blocksize=(4, 2)))]
+        found += [_parts(x) for x in (torch.ones_like(m), torch.full_like(m, 3), torch.randn_like(m), torch.angle(-m), m.clone().fill_(2), m.clone().normal_())]
+        found += [torch.empty_like(m).values().shape, torch.zeros_like(m).values().shape]
+        found += [_said(torch.empty_like, m, layout=getattr(torch, to)) for to in COMPRESSED if to != layout]
+        found += [_said(torch.zeros, size, layout=m.layout) for size in ((4,), (0,))] + [_said(torch.empty, (3,), layout=m.layout)]
+    s = _in(torch, "sparse_coo")
+    return found, [type(x).__name__ for x in (_said(torch.angle, s), _said(torch.ones_like, s), _said(s.fill_, 1))]
+
+
+@same
+def test_indices_are_checked_alone(torch):
+    """The private function that torch's own tests ask."""
+    cases = [(True, [0, 1, 2], [1, 0], 2, 2, 2), (False, [0, 1, 2], [1, 2], 2, 2, 2), (True, [0, 2, 2], [1, 0], 2, 2, 2), (True, [1, 1, 2], [1, 0], 2, 2, 2),
+             (False, [0, 1, 3], [1, 0], 2, 2, 2), (True, [[0, 1, 2], [0, 0, 2]], [[1, 0], [0, 1]], 2, 2, 2), (True, [0, 3, 2], [1, 0], 2, 2, 2)]
+    return [_said(torch._validate_compressed_sparse_indices, by_rows, torch.tensor(a), torch.tensor(b), *sizes) for by_rows, a, b, *sizes in cases]

@@ -135,12 +135,16 @@ def strided_only(layout, name: str) -> None:
         raise RuntimeError("torch.empty: Only batched sparse compressed (non-block) tensors are supported, but got size [0]")
 
 
-def _zeros_in(layout, t: Tensor, value) -> Tensor:
+def _zeros_in(layout, t: Tensor, value, name: str) -> Tensor:
     """t, which is filled with value, in a layout."""
     if layout is None or layout.name == "strided":
         return t
     if value:
         need_strided(layout, "full")
+    if layout.name != "sparse_coo" and t.ndim < 2:
+        raise RuntimeError(f"torch.{name}: Only batched sparse compressed (non-block) tensors are supported, but got size {list(t.shape)}")
+    if layout.name in ("sparse_bsr", "sparse_bsc"):
+        raise RuntimeError(f"{name}_sparse_compressed expected sparse compressed (non-block) tensor layout but got {LAYOUT_NAMES[layout.name]}")
     return t.to_sparse(layout=layout)
 
 
@@ -162,7 +166,7 @@ def _constant(name, value):
             kind = dtype_into(out, dtype)
             return _finish(constant(shape, written(value, kind), kind, out.device), requires_grad, out)
         kind = _float_or_default(dtype)
-        return _finish(_zeros_in(layout, constant(shape, written(value, kind, layout), kind, dev.resolve(device)), value), requires_grad)
+        return _finish(_zeros_in(layout, constant(shape, written(value, kind, layout), kind, dev.resolve(device)), value, name), requires_grad)
 
     def made(*size, **kwargs):
         if "size" in kwargs:
@@ -223,7 +227,7 @@ def _like(name, value):
         a = input._value.aval
         kind = a.dtype if dtype is None else _check_dtype(dtype)
         t = constant(a.shape, written(value, kind, layout), kind, a.device if device is None else dev.canonical(device))
-        return of_its_class(input, _finish(_zeros_in(layout, laid_out(t, input, memory_format or preserve_format), value), requires_grad))
+        return of_its_class(input, _finish(_zeros_in(layout, laid_out(t, input, memory_format or preserve_format), value, name.removesuffix("_like")), requires_grad))
     made.__name__ = made.__qualname__ = name
     made.__doc__ = f"torch.{name}(input): a tensor of input's shape, dtype and device filled with {value or 0}."
     return public(method=False)(made)

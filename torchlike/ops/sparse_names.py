@@ -26,7 +26,7 @@ def _later(module: str, name: str) -> Callable:
 
 for _name in ("sparse_coo_tensor", "sparse_csr_tensor", "sparse_csc_tensor", "sparse_bsr_tensor", "sparse_bsc_tensor", "sparse_compressed_tensor"):
     FUNCTIONS[_name] = _later("factories", _name)
-for _name in (f"_validate_sparse_{kind}_tensor_args" for kind in ("coo", "compressed", "csr", "csc", "bsr", "bsc")):
+for _name in ("_validate_compressed_sparse_indices", *(f"_validate_sparse_{kind}_tensor_args" for kind in ("coo", "compressed", "csr", "csc", "bsr", "bsc"))):
     FUNCTIONS[_name] = _later("invariants", _name)
 
 

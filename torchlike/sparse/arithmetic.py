@@ -11,6 +11,7 @@ from .._core.aval import broadcast_shapes
 from .._public import FUNCTIONS
 from .._tensor import Tensor
 from .._writing import write_into
+from ..ops.creation import LAYOUT_NAMES
 from ..ops.elements import common_dtype
 from .compressed import Compressed, compress
 from .coo import Coo, coo, empty
@@ -155,7 +156,7 @@ def _intersection(a: Coo, b: Coo) -> Coo:
     if a._unique > b._unique or (a._unique == b._unique and a._nnz() > b._nnz()):
         a, b = b, a
     b = b.coalesce()
-    where, known = (np.ravel_multi_index(tuple(t.host()), a._dims[:a.sparse_dim()]) if t._nnz() else np.zeros(0, np.int64) for t in (a, b))
+    where, known = (np.ravel_multi_index(tuple(t.host()), a._dims[:a.sparse_dim()]) if t.sparse_dim() and t._nnz() else np.zeros(t._nnz(), np.int64) for t in (a, b))
     at = np.searchsorted(known, where)
     inside = at < len(known)
     inside[inside] = known[at[inside]] == where[inside]
@@ -243,8 +244,28 @@ def zero_(input: SparseTensor) -> SparseTensor:
     return input.adopt(empty(input._dims, input.sparse_dim(), input._entries))
 
 
+def _check_copied(t: Compressed, src: Tensor) -> None:
+    """RuntimeError where a compressed tensor cannot become a copy of src."""
+    if type(t) is not type(src):
+        raise RuntimeError("torch.copy_: copy of sparse compressed tensors having different layouts is not supported. self layout is "
+                           f"{t.class_name} and src layout is {LAYOUT_NAMES[src.layout.name]}")
+    if t._nnz() != src._nnz():
+        raise RuntimeError("torch.copy_: only sparse compressed tensors with the same number of specified elements are supported.")
+    d = t.batch_dim + t.axis
+    if len(t._dims) == len(src._dims) and t._dims[d] != src._dims[d]:
+        raise RuntimeError(f"torch.copy_: expected shapes of self and src to match along dimension {d} for {t.class_name} layout but the corresponding dimensions "
+                           f"of self and src are {t._dims[d]} and {src._dims[d]}, respectively.")
+    if t.block != src.block:
+        raise RuntimeError("torch.copy_: copy of sparse compressed tensors having different block sizes is not supported. self and src block sizes are "
+                           f"{list(t.block)} and {list(src.block)}, respectively.")
+    if t._dims[:t.batch_dim] != src._dims[:src.batch_dim]:
+        raise RuntimeError(f"output with shape {list(t._pointers.shape)} doesn't match the broadcast shape {list(src._pointers.shape)}")
+
+
 def copy_(input: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
     """Become a copy of src."""
+    if isinstance(input, Compressed):
+        _check_copied(input, src)
     if type(input) is not type(src):
         kinds = [t.type() if not isinstance(t, Compressed) else t.layout_name for t in (input, src)]
         raise RuntimeError(f"copy_() between dense and sparse Tensors is not implemented! Found self type = {kinds[0]} and src type = {kinds[1]}")
@@ -254,6 +275,24 @@ def copy_(input: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
 FORMS: dict[str, Callable] = {"add": add, "sub": sub, "subtract": sub, "mul": mul, "multiply": mul, "div": div, "divide": div, "true_divide": div,
                               "floor_divide": floor_divide, "pow": power, "zero_": zero_, "copy_": copy_,
                               "result_type": common_dtype, "clone": lambda input, **kwargs: input.clone(), "detach": lambda input: input.detach()}
+
+
+def _of_compressed(name: str, in_place: bool = False) -> Callable:
+    """What torch has of compressed tensors only: entries filled, or made anew at the same places."""
+    f = FUNCTIONS[name] if name in FUNCTIONS else getattr(Tensor, name)
+
+    def of_compressed(input: Tensor, *args: Any, layout: Any = None, **kwargs: Any) -> Tensor:
+        if not isinstance(input, Compressed):
+            input.refuse(name)
+        if layout is not None and layout is not input.layout:
+            raise RuntimeError(f"empty_like with different sparse layout is not supported (self is {input.class_name} but you requested {LAYOUT_NAMES[layout.name]})")
+        made = f(input._entries, *args, **kwargs)
+        return input if in_place else input._like(made)
+    of_compressed.__name__ = name
+    return of_compressed
+
+
+FORMS |= {n: _of_compressed(n) for n in ("angle", "ones_like", "full_like", "randn_like")} | {n: _of_compressed(n, True) for n in ("fill_", "normal_")}
 FORMS |= {n: _of_entries(n, True) for n in UNARY if n in FUNCTIONS} | {n: _of_entries(n, False) for n in LINEAR}
 FORMS |= {n + "_": _in_place(n + "_", f) for n, f in FORMS.items() if not n.endswith("_") and n not in (*WITHOUT_INPLACE, "result_type", "clone", "detach")}
 

@@ -67,8 +67,13 @@ def check_compressed(layout: str, pointers: Tensor, others: Tensor, values: Tens
     if pointers.dtype is not others.dtype:
         kinds = [t.type().rpartition(".")[2].removesuffix("Tensor") for t in (pointers, others)]
         raise RuntimeError(f"{first} and {second} must have the same dtype, bot got {kinds[0]} and {kinds[1]}, respectively")
-    starts, at = (t._host_array().reshape(math.prod(size[:b]), t.shape[-1]) for t in (pointers, others))
-    counts, wide = np.diff(starts), counted[1 - axis]
+    check_indices(axis, *(t._host_array().reshape(math.prod(size[:b]), t.shape[-1]) for t in (pointers, others)), counted[1 - axis])
+
+
+def check_indices(axis: int, starts: np.ndarray, at: np.ndarray, wide: int) -> None:
+    """RuntimeError where the indices of a batch, a matrix a row, break a rule; `wide` is how many places a line has."""
+    first, second, _, free, lines = _WORDS[axis]
+    counts = np.diff(starts)
     if (starts[:, 0] != 0).any():
         _broken(f"{first}[..., 0] == 0")
     if (starts[:, -1] != at.shape[1]).any():
@@ -100,6 +105,11 @@ def _validate_sparse_compressed_tensor_args(compressed_indices: Tensor, plain_in
     if layout.name not in _LAYOUTS:
         raise RuntimeError(f"validate_sparse_compressed_tensor_args expected sparse compressed tensor layout but got {LAYOUT_NAMES[layout.name]}")
     check_compressed(layout.name, compressed_indices, plain_indices, values, as_size(size))
+
+
+def _validate_compressed_sparse_indices(is_crow: bool, compressed_idx: Tensor, plain_idx: Tensor, cdim: int, dim: int, nnz: int) -> None:
+    """RuntimeError where these are no indices of `cdim` lines of `dim` places, by rows or by columns."""
+    check_indices(1 - int(is_crow), *(t._host_array().reshape(-1, n) for t, n in ((compressed_idx, cdim + 1), (plain_idx, nnz))), dim)
 
 
 def _of_layout(name: str) -> Callable:

@@ -10,6 +10,7 @@ import numpy as np
 from .._arguments import as_dim, as_dims
 from .._public import FUNCTIONS
 from .._tensor import Tensor
+from ..ops.creation import LAYOUT_NAMES
 from ..ops.joining import cat as cat_strided
 from .compressed import Compressed
 from .coo import Coo, coo, empty, joined
@@ -280,18 +281,26 @@ def _copied(data: Tensor, *, dtype: Any = None, device: Any = None, requires_gra
 
 
 def _empty_like(input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, layout: Any = None, memory_format: Any = None,
-                **kwargs: Any) -> Tensor:
+                name: str = "empty_like", **kwargs: Any) -> Tensor:
     if memory_format is not None and (layout is None or layout.name != "strided"):
         raise RuntimeError("memory format option is only supported by strided tensors")
     if layout is not None and layout.name == "strided":
         return input._entries.new_zeros(input._dims, dtype=dtype, device=device, requires_grad=requires_grad)
-    if isinstance(input, Compressed):
+    if isinstance(input, Compressed) and name == "empty_like":
+        if layout is not None and layout is not input.layout:
+            raise RuntimeError(f"empty_like with different sparse layout is not supported (self is {input.class_name} but you requested {LAYOUT_NAMES[layout.name]})")
+        made = input._like(input._entries.new_empty(input._entries.shape, dtype=dtype, device=device))._moved(input.device if device is None else device)
+    elif isinstance(input, Compressed):
         made = input.emptied(dtype, device)
     else:
         made = empty(input._dims, input.sparse_dim(), input._entries, dtype, device)
     if layout is not None and layout is not made.layout:
         made = made.to_sparse(layout=layout)
     return made.requires_grad_() if requires_grad else made
+
+
+def _zeros_like(input: Tensor, **kwargs: Any) -> Tensor:
+    return _empty_like(input, name="zeros_like", **kwargs)
 
 
 def _new_empty(input: Tensor, *size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, layout: Any = None, **kwargs: Any) -> Tensor:
@@ -329,7 +338,7 @@ def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
 
 FORMS = {"permute": permute, "transpose": transpose, "t": t, "swapaxes": transpose, "swapdims": transpose, "unsqueeze": unsqueeze,
          "index_select": index_select, "narrow_copy": narrow_copy, "select": select, "__getitem__": getitem, "unbind": unbind, "cat": cat, "concat": cat, "concatenate": cat,
-         "stack": stack, "sparse_mask": sparse_mask, "zeros_like": _empty_like, "empty_like": _empty_like, "new_zeros": _new_empty,
+         "stack": stack, "sparse_mask": sparse_mask, "zeros_like": _zeros_like, "empty_like": _empty_like, "new_zeros": _new_empty,
          "new_empty": _new_empty, "new": _new, "conj": lambda input: input._like(input._entries.conj()) if input.is_complex() else input,
          "movedim": movedim, "moveaxis": movedim, "tensor": _copied, "hstack": lambda tensors: cat(tensors, 1), "vstack": cat, "row_stack": cat,
          "resolve_conj": lambda input: input, "resolve_neg": lambda input: input}
