@@ -109,11 +109,14 @@ def test_what_is_checked(torch):
                                                        (rows, [[1, 0, 1], [0, 0, 0]]), (rows, [[1, 0, 1], [0, 2, 0]]), ([[0, 1, 3], [0, 3, 3]], columns))]
     blocks = [(r, c, s, size) for s in ((2, 2, 3), (2, 2), (3, 2, 3), (2, 2, 3, 5)) for size in ((4, 6), (4, 7), (5, 6), (6, 6), (4, 6, 5), (2, 4, 6))]
     blocks += [(a, b, (2, 2, 3), (4, 6)) for a, b in (([0, 2, 2], [1, 0]), ([0, 2, 2], [0, 1]), (r, [1, 2]), (r, [1, -1]), ([0, 1, 3], c), ([1, 1, 2], c))]
+    some = torch.tensor([0, 7, 1, 7, 2, 7])
+    blocks += [(some[::2], c, (2, 2, 3), (4, 6)), (r, some[:4:2].flip(0), (2, 2, 3), (4, 6)), (r, some[:3:2], (2, 2, 3), (4, 6)),
+               (torch.tensor(r).short(), torch.tensor(c).short(), (2, 2, 3), (4, 6)), (torch.tensor(r).int(), torch.tensor(c), (2, 2, 3), (4, 6))]
     blocks += [([r, r], [[1, 0], [0, 1]], s, (2, 4, 6)) for s in ((2, 2, 2, 3), (3, 2, 2, 3))] + [([0], [], (0, 2, 3), (0, 6))]
     found = []
     for cases, layouts in ((batches, COMPRESSED[:2]), (blocks, COMPRESSED[2:])):
         for a, b, shape, size in cases:
-            parts = torch.tensor(a), torch.tensor(b, dtype=torch.int64), ones(shape), size
+            parts = *(x if isinstance(x, torch.Tensor) else torch.tensor(x, dtype=torch.int64) for x in (a, b)), ones(shape), size
             for name in layouts:
                 found.append(_said(torch.sparse_compressed_tensor, *parts, layout=getattr(torch, name), check_invariants=True))
                 found.append(_said(torch._validate_sparse_compressed_tensor_args, *parts, getattr(torch, name)))
@@ -200,6 +203,21 @@ def test_gradients_of_what_was_dense(layout, oracle, subject):
             found.append(_gradient(torch, layout, f, False))
         return found
     run(oracle, subject)
+
+
+@pytest.mark.parametrize("layout", COMPRESSED)
+def test_gradients_of_batches(layout, subject):
+    """torch has none: a dense tensor's gradient is there where its elements, or their blocks, have entries."""
+    torch = subject
+    x = _matrix(torch, True)
+    x = torch.cat([x, x * 0], -2)
+    there = torch.ones_like(x.to_sparse(layout=getattr(torch, layout), **({"blocksize": (2, 3)} if "bs" in layout else {}))).to_dense()
+    weights = torch.arange(1.0, x.numel() + 1)
+    assert there.sum() > 0
+    assert torch.equal(_gradient(torch, layout, lambda t: (t + t).to_dense(), True), weights.reshape(x.shape) * there * 2)
+    flipped = weights.reshape(x.mT.shape).mT
+    assert torch.equal(_gradient(torch, layout, lambda t: t.mT.to_dense(), True), flipped * there)
+    assert torch.equal(_gradient(torch, layout, lambda t: t[1].to_dense(), True), torch.stack([there[0] * 0, weights[:x[0].numel()].reshape(x[0].shape) * there[1]]))
 
 
 def test_gradients_of_entries(subject):
@@ -331,3 +349,11 @@ def test_indices_are_checked_alone(torch):
     cases = [(True, [0, 1, 2], [1, 0], 2, 2, 2), (False, [0, 1, 2], [1, 2], 2, 2, 2), (True, [0, 2, 2], [1, 0], 2, 2, 2), (True, [1, 1, 2], [1, 0], 2, 2, 2),
              (False, [0, 1, 3], [1, 0], 2, 2, 2), (True, [[0, 1, 2], [0, 0, 2]], [[1, 0], [0, 1]], 2, 2, 2), (True, [0, 3, 2], [1, 0], 2, 2, 2)]
     return [_said(torch._validate_compressed_sparse_indices, by_rows, torch.tensor(a), torch.tensor(b), *sizes) for by_rows, a, b, *sizes in cases]
+
+
+@same
+def test_no_assignment(torch):
+    """Elements of sparse tensors are not written by index."""
+    def write(m):
+        m[0, 0] = 1
+    return [_said(write, _in(torch, layout)) for layout in LAYOUTS[1:]]

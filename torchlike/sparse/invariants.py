@@ -44,6 +44,9 @@ def check_compressed(layout: str, pointers: Tensor, others: Tensor, values: Tens
         raise RuntimeError(f"{second if pointers.dim() else first} must have dimensionality >= 1 but got 0")
     if pointers.dim() != others.dim():
         raise RuntimeError(f"{first} and {second} dimensionalities must be equal but got {pointers.dim()} and {others.dim()}, respectively")
+    for name, t in ((first, pointers), (second, others)):
+        if t.shape[-1] > 1 and t.stride(-1) != 1:
+            raise RuntimeError(f"expected {name} to be a contiguous tensor per batch")
     b = pointers.dim() - 1
     if values.dim() <= b + n:
         raise RuntimeError(f"values must have dimensionality > sum of batch and block dimensionalities (={b} + {n}) but got {values.dim()}")
@@ -64,9 +67,11 @@ def check_compressed(layout: str, pointers: Tensor, others: Tensor, values: Tens
                            f"{pointers.shape[-1]}")
     if others.shape[-1] != values.shape[b]:
         raise RuntimeError(f"{second}.shape[-1] must be equal to nnz (={values.shape[b]}) as defined by values.shape[{b}], but got {others.shape[-1]}")
-    if pointers.dtype is not others.dtype:
-        kinds = [t.type().rpartition(".")[2].removesuffix("Tensor") for t in (pointers, others)]
+    kinds = [t.type().rpartition(".")[2].removesuffix("Tensor") for t in (pointers, others)]
+    if kinds[0] != kinds[1]:
         raise RuntimeError(f"{first} and {second} must have the same dtype, bot got {kinds[0]} and {kinds[1]}, respectively")
+    if kinds[0] not in ("Int", "Long"):
+        raise RuntimeError(f"{first} and {second} dtype must be Int or Long, but got {kinds[0]}")
     check_indices(axis, *(t._host_array().reshape(math.prod(size[:b]), t.shape[-1]) for t in (pointers, others)), counted[1 - axis])
 
 

@@ -237,6 +237,9 @@ class SparseTensor(Valueless):
     def __iter__(self) -> Any:
         return iter(self.unbind())
 
+    def __setitem__(self, index: Any, value: Any) -> NoReturn:
+        raise TypeError("Cannot assign to a sparse tensor")
+
     def __format__(self, spec: str) -> str:
         return object.__format__(self, spec)
 
