@@ -347,8 +347,9 @@ def test_copied_filled_and_like(torch):
 def test_indices_are_checked_alone(torch):
     """The private function that torch's own tests ask."""
     cases = [(True, [0, 1, 2], [1, 0], 2, 2, 2), (False, [0, 1, 2], [1, 2], 2, 2, 2), (True, [0, 2, 2], [1, 0], 2, 2, 2), (True, [1, 1, 2], [1, 0], 2, 2, 2),
-             (False, [0, 1, 3], [1, 0], 2, 2, 2), (True, [[0, 1, 2], [0, 0, 2]], [[1, 0], [0, 1]], 2, 2, 2), (True, [0, 3, 2], [1, 0], 2, 2, 2)]
-    return [_said(torch._validate_compressed_sparse_indices, by_rows, torch.tensor(a), torch.tensor(b), *sizes) for by_rows, a, b, *sizes in cases]
+             (False, [0, 1, 3], [1, 0], 2, 2, 2), (True, [[0, 1, 2], [0, 0, 2]], [[1, 0], [0, 1]], 2, 2, 2), (True, [0, 3, 2], [1, 0], 2, 2, 2),
+             (True, [0, 0, 0], [], 2, 2, 0), (False, [[0, 0, 0]], [[]], 2, 2, 0)]
+    return [_said(torch._validate_compressed_sparse_indices, by_rows, torch.tensor(a), torch.tensor(b).long(), *sizes) for by_rows, a, b, *sizes in cases]
 
 
 @same

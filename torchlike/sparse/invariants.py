@@ -114,7 +114,8 @@ def _validate_sparse_compressed_tensor_args(compressed_indices: Tensor, plain_in
 
 def _validate_compressed_sparse_indices(is_crow: bool, compressed_idx: Tensor, plain_idx: Tensor, cdim: int, dim: int, nnz: int) -> None:
     """RuntimeError where these are no indices of `cdim` lines of `dim` places, by rows or by columns."""
-    check_indices(1 - int(is_crow), *(t._host_array().reshape(-1, n) for t, n in ((compressed_idx, cdim + 1), (plain_idx, nnz))), dim)
+    batches = math.prod(compressed_idx.shape[:-1])
+    check_indices(1 - int(is_crow), *(t._host_array().reshape(batches, n) for t, n in ((compressed_idx, cdim + 1), (plain_idx, nnz))), dim)
 
 
 def _of_layout(name: str) -> Callable:
