@@ -29,9 +29,9 @@ def _parts(x):
     layout = str(getattr(x, "layout", ""))
     if layout == "torch.sparse_coo":
         return layout, tuple(x.shape), x._indices(), x._values(), x.is_coalesced(), x.requires_grad
-    if layout == "torch.sparse_csr":
+    if layout in ("torch.sparse_csr", "torch.sparse_bsr"):
         return layout, tuple(x.shape), x.crow_indices(), x.col_indices(), x.values(), x.requires_grad
-    if layout == "torch.sparse_csc":
+    if layout in ("torch.sparse_csc", "torch.sparse_bsc"):
         return layout, tuple(x.shape), x.ccol_indices(), x.row_indices(), x.values(), x.requires_grad
     return x
 

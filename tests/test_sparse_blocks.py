@@ -5,6 +5,7 @@ import pickle
 
 import pytest
 from same import outcomes, same
+from test_sparse import _parts
 
 LAYOUTS = ("strided", "sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc")
 COMPRESSED = LAYOUTS[2:]
@@ -24,20 +25,6 @@ def _in(torch, layout, batch=False, dense=False, block=(2, 3)):
     if layout == "sparse_coo":
         return x.to_sparse(x.dim() - dense)
     return x.to_sparse(layout=getattr(torch, layout), **({"dense_dim": 1} if dense else {}), **({"blocksize": block} if "bs" in layout else {}))
-
-
-def _parts(x):
-    """A sparse tensor as its parts, anything else as it is."""
-    if isinstance(x, (tuple, list)):
-        return [_parts(y) for y in x]
-    layout = str(getattr(x, "layout", ""))
-    if layout == "torch.sparse_coo":
-        return layout, tuple(x.shape), x._indices(), x._values(), x.is_coalesced(), x.requires_grad
-    if layout in ("torch.sparse_csr", "torch.sparse_bsr"):
-        return layout, tuple(x.shape), x.crow_indices(), x.col_indices(), x.values(), x.requires_grad
-    if layout in ("torch.sparse_csc", "torch.sparse_bsc"):
-        return layout, tuple(x.shape), x.ccol_indices(), x.row_indices(), x.values(), x.requires_grad
-    return x
 
 
 def _said(function, *args, **kwargs):

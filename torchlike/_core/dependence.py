@@ -9,7 +9,7 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 
-from .derivative import PiecesAgain, PiecesDerivative, ViewAgain, ViewDerivative
+from .derivative import OF_ALL
 from .registry import Plan, shape_struct
 
 
@@ -22,7 +22,7 @@ def dependence(plan: Plan) -> tuple[frozenset[int], ...]:
             saved = len(forward.saved(needs)[0]) + len(forward.saved(needs)[1]) if plan.op.compares else 0
             plan._depends = (frozenset(i for i in given if i >= saved),) * len(plan.outs)
             return plan._depends
-        if isinstance(plan.op.forward.derivative, ViewDerivative | ViewAgain | PiecesDerivative | PiecesAgain):  # of all they are given: no trace has to tell
+        if isinstance(plan.op.forward.derivative, OF_ALL):  # no trace has to tell
             plan._depends = (frozenset(given),) * len(plan.outs)
             return plan._depends
         with jax.enable_x64(True):

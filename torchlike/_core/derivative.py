@@ -209,21 +209,8 @@ class ViewAgain:
         return run
 
 
-class PiecesDerivative:
-    """The gradient of an operation that cuts its input into pieces: theirs joined, by `join(xp, pieces, *statics)`."""
-
-    def __init__(self, op: Op, join: Callable):
-        self.op, self.join = op, join
-
-    def saved(self, plan, needs):
-        return (), ()
-
-    def bind(self, plan, needs):
-        join, statics = self.join, plan.statics
-
-        def run(xp, arrays):
-            return [join(xp, arrays, *statics)]
-        return run
+class PiecesDerivative(Derivative):
+    """The gradient of an operation that cuts its input into pieces: theirs joined."""
 
 
 class PiecesAgain:
@@ -258,3 +245,6 @@ class PutDerivative(ViewDerivative):
             grads = [put(xp, g, xp.zeros(new.shape, g.dtype), *numbers, *statics)] if needs[0] else []
             return [*grads, view(xp, g, *numbers, *statics)] if needs[1] else grads
         return run
+
+
+OF_ALL = (ViewDerivative, ViewAgain, PiecesDerivative, PiecesAgain)  # whose every gradient depends on all that is given

@@ -452,11 +452,13 @@ class View(Op):
 
 
 class Pieces(Op):
-    """An op that cuts its input into pieces, all of which are views of it: `kernel(xp, x, *statics) -> pieces`, `join(xp, pieces, *statics) -> x`."""
+    """An op that cuts its input into pieces, all of which are views of it; `vjp` joins them."""
 
-    def __init__(self, name: str, kernel: Callable, *, join: Callable, shape: Callable, torch_name):
-        super().__init__(name, kernel, shape=shape, torch_name=torch_name)
-        self.derivative, self.free = PiecesDerivative(self, join), True
+    free = True
+
+    def __init__(self, name: str, kernel: Callable, *, vjp: Callable, **options):
+        super().__init__(name, kernel, **options)
+        self.derivative = PiecesDerivative(self, vjp)
 
 
 _AGAIN = {ViewDerivative: ViewAgain, PiecesDerivative: PiecesAgain}
@@ -471,9 +473,8 @@ class BackwardOp(Op):
         explicit = op.derivative is not None
         super().__init__(f"{op.name}_backward", None, numpy=(True if explicit and op.numpy is not None else None))
         self.forward = op
-        again = _AGAIN.get(op.derivative.__class__)
-        if again is not None:
-            self.derivative = again(op)
+        if op.derivative.__class__ in _AGAIN:
+            self.derivative = _AGAIN[op.derivative.__class__](op)
         self.compares, self.cudnn = op.compares, op.cudnn
 
     def make(self, avals, statics) -> Plan:

@@ -223,11 +223,13 @@ def _default_complex() -> dt.dtype:
 
 
 def _like(name, value):
+    plain = name.removesuffix("_like")
+
     def made(input, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None, pin_memory=False):
         a = input._value.aval
         kind = a.dtype if dtype is None else _check_dtype(dtype)
         t = constant(a.shape, written(value, kind, layout), kind, a.device if device is None else dev.canonical(device))
-        return of_its_class(input, _finish(_zeros_in(layout, laid_out(t, input, memory_format or preserve_format), value, name.removesuffix("_like")), requires_grad))
+        return of_its_class(input, _finish(_zeros_in(layout, laid_out(t, input, memory_format or preserve_format), value, plain), requires_grad))
     made.__name__ = made.__qualname__ = name
     made.__doc__ = f"torch.{name}(input): a tensor of input's shape, dtype and device filled with {value or 0}."
     return public(method=False)(made)

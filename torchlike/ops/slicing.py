@@ -153,7 +153,7 @@ SELECT_AT, _UNBIND_AT = (
     for name, torch_name in (("select_at", "SelectBackward0"), ("unbind_at", "UnbindBackward0")))
 _UNBIND_ALL = Pieces("unbind_all", lambda xp, x, dim: [_select(xp, x, dim, i) for i in range(x.shape[dim])], torch_name="UnbindBackward0",
                      shape=lambda a, dim: [(a.shape[:dim] + a.shape[dim + 1:], a.dtype)] * a.shape[dim],
-                     join=lambda xp, pieces, dim: xp.stack(pieces, dim))
+                     vjp=lambda xp, gs, dim: xp.stack(gs, dim))
 
 
 def _starts(sizes: tuple) -> Iterator[int]:
@@ -163,7 +163,7 @@ def _starts(sizes: tuple) -> Iterator[int]:
 _SPLIT_ALL = Pieces("split_all", lambda xp, x, dim, sizes, listed: [_slice(xp, x, dim, start, n, 1) for start, n in zip(_starts(sizes), sizes)],
                     shape=lambda a, dim, sizes, listed: [((*a.shape[:dim], n, *a.shape[dim + 1:]), a.dtype) for n in sizes],
                     torch_name=lambda plan: "SplitWithSizesBackward0" if plan.statics[2] else "SplitBackward0",
-                    join=lambda xp, pieces, dim, sizes, listed: xp.concatenate(pieces, dim))
+                    vjp=lambda xp, gs, dim: xp.concatenate(gs, dim))
 MANY = 64  # slices, above which their positions are data: each would be an operation of its own, for each length of a list (an episode's)
 
 
@@ -273,7 +273,8 @@ def split(tensor: Any, split_size_or_sections, dim: int = 0) -> tuple:
     name, places = "SplitWithSizes" if listed else "Split", [(d, start, n, 1) for start, n in zip(_starts(sizes), sizes)]
     if _cut_at_once(tensor, len(sizes)):
         return _several(name, _pieces(tensor, _SPLIT_ALL, (d, tuple(sizes), listed), _PART, places))
-    return _several(name, [named(tensor._view(_PART, place), f"{name}Backward0") for place in places])
+    views = [tensor._view(_PART, place) for place in places]
+    return _several(name, [named(v, "SplitWithSizesBackward0") for v in views] if listed else views)
 
 
 @public(function=False)
