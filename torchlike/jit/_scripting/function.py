@@ -1,0 +1,150 @@
+"""One function or method, compiled: its parameters, what it returns, its text."""
+from __future__ import annotations
+
+import ast
+import inspect
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from . import schemas
+from .source import Source
+from .statements import RETURNED, Statements
+from .types import ANY, FLOAT, INT, NONE, TENSOR, Type, fits, is_optional, without_none
+from .values import Held, Value, float_text, literal
+
+if TYPE_CHECKING:
+    from .modules import Program
+
+
+class Parameter(NamedTuple):
+    """One of a function's; `default` is its text, None where it must be given."""
+
+    name: str
+    type: Type
+    default: str | None
+    only_named: bool
+
+
+class Signature(NamedTuple):
+    """How a compiled function is called."""
+
+    name: str
+    parameters: list[Parameter]
+    returns: Type
+
+
+class Function(Statements):
+    """Reads one function; `replaced`: what is compiled in its place (a layer's method as TorchScript takes it)."""
+
+    def __init__(self, f: Any, program: Program, owner: Held | None, own: bool) -> None:
+        self.source, self.program, self.owner, self.own = Source(f), program, owner, own
+        self.f = self.source.f
+        node = self.source.node
+        a = node.args
+        if a.vararg or a.kwarg or any(d is not None for d in a.kw_defaults):
+            raise self.source.not_supported(a.vararg or a.kwarg or node, "Compiled functions can't take variable number of arguments or use keyword-only "
+                                                                         "arguments with defaults")
+        self.parameters: set[str] = {x.arg for x in (*a.posonlyargs, *a.args, *a.kwonlyargs)}
+        self.arguments = self._parameters([*a.posonlyargs, *a.args], a.kwonlyargs)
+        self.found: Type | None = None
+        self.returns = self._declared
+        self.prepare(node.body)
+        self.scope = [{p.name: Value(p.name, p.type) for p in self.arguments}]
+        if owner is not None:
+            first = (*a.posonlyargs, *a.args)
+            if not first:
+                raise self.source.error(node, "methods must have a self argument")
+            self.scope[0][first[0].arg] = Held("self", owner.module)
+            self.assigned.discard(first[0].arg)
+
+    def _parameters(self, args: list[ast.arg], only_named: list[ast.arg]) -> list[Parameter]:
+        skip = 1 if self.owner is not None else 0
+        comment = self.source.comment(bool(skip))
+        kinds = dict(zip([x.arg for x in args[skip:]], comment[0])) if comment else {}
+        defaults = _defaults(self.f)
+        made = []
+        for x in [*args[skip:], *only_named]:
+            t = kinds.get(x.arg) or (self.source.kind(x.annotation, x) if x.annotation is not None else TENSOR)
+            default = None
+            t = TENSOR if self.own and t == ANY else t
+            if x.arg in defaults:
+                default = default_text(defaults[x.arg], t)
+                if default is None:
+                    raise self.source.error(x, f"the default of '{x.arg}', {defaults[x.arg]!r}, is no {t}")
+            made.append(Parameter(x.arg, t, default, x in only_named))
+        returns = self.source.node.returns
+        self._declared = comment[1] if comment else None if returns is None else self.source.kind(returns)
+        if self.own and self._declared == ANY:
+            self._declared = None
+        return made
+
+    def compiled(self, name: str, raises: str = "") -> tuple[str, Type]:
+        """The definition's lines, and what it returns; with `raises` no more than an error."""
+        body = self.source.node.body
+        if raises:
+            self._raises(RuntimeError, '"' + raises + '"')
+            self.returns = self.returns or TENSOR
+        elif not self.statements(body):
+            if self.returns not in (None, NONE) and not is_optional(self.returns) or self.returns is None and self.found not in (None, NONE):
+                raise self.source.error(self.source.node, "Function was not annotated as having type None, but does not return along all paths")
+            self.lines.append("return None")
+            self.gives(NONE, self.source.node)
+        returns = self.returns or self.found or NONE
+        end = "return None" if returns == NONE else f"return uninitialized({returns})"
+        lines = [line.replace(f"return {RETURNED}", end) for line in self.lines]
+        words = ["self: " + self.program.names[id(self.owner.module)]] if self.owner is not None else []
+        for i, p in enumerate(self.arguments):
+            if p.only_named and (i == 0 or not self.arguments[i - 1].only_named):
+                words.append("*")
+            words.append(f"{p.name}: {p.type}" + ("" if p.default is None else f"={p.default}"))
+        return "\n".join([f"def {name}({', '.join(words)}) -> {returns}:", *("  " + line for line in lines)]) + "\n", returns
+
+
+def _defaults(f: Any) -> dict[str, Any]:
+    return {p.name: p.default for p in inspect.signature(f).parameters.values() if p.default is not p.empty}
+
+
+def default_text(x: Any, t: Type) -> str | None:
+    """A default as one of type t; None where it is none."""
+    inner = without_none(t)
+    if inner == FLOAT and isinstance(x, int) and not isinstance(x, bool):
+        return float_text(float(x))
+    if isinstance(x, (list, tuple)) and inner.name == "List":
+        words = [default_text(y, inner.args[0]) for y in x]
+        return None if None in words else f"[{', '.join(words)}]" if words else f"annotate({inner}, [])"
+    if isinstance(x, dict) and inner.name == "Dict" and not x:
+        return f"annotate({inner}, {{}})"
+    made = literal(x)
+    return made.text if made is not None and (fits(made.type, t) or inner == INT and made.type == INT) else None
+
+
+def bound(at: Statements, node: Any, signature: Signature, args: list[Any], named: dict[str, Any]) -> str:
+    """The arguments of a call of a compiled function, as its text takes them."""
+    words, given = [], dict(named)
+    positional = [p for p in signature.parameters if not p.only_named]
+    if len(args) > len(positional):
+        raise at.source.error(node, f"{signature.name.rpartition('.')[2]}() expected at most {len(positional)} argument(s) but received {len(args)} argument(s)")
+    skipped = False
+    for i, p in enumerate(signature.parameters):
+        if i < len(args) and not p.only_named:
+            made = args[i]
+            if p.name in given:
+                raise at.source.error(node, f"argument {p.name} is given twice")
+        elif p.name in given:
+            made = given.pop(p.name)
+        elif p.default is None:
+            raise at.source.error(node, f"{signature.name.rpartition('.')[2]}() is missing value for argument '{p.name}'")
+        else:
+            skipped = True
+            continue
+        v = at.first_class(made, node)
+        if v.type == NONE and is_optional(p.type):
+            word = v.text
+        else:
+            try:
+                word = schemas.converted(v, p.type)
+            except schemas.Mismatch as reason:
+                raise at.source.error(node, f"{signature.name.rpartition('.')[2]}() {reason} for argument '{p.name}'") from None
+        words.append(f"{p.name}={word}" if skipped or p.only_named else word)
+    if given:
+        raise at.source.error(node, f"Unknown keyword argument '{next(iter(given))}' for operator '{signature.name.rpartition('.')[2]}'")
+    return ", ".join(words)

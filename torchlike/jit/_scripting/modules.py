@@ -1,0 +1,283 @@
+"""A module and what it holds as classes of TorchScript: attributes, constants, and the methods and functions that are reached from its own."""
+from __future__ import annotations
+
+import inspect
+import typing
+from types import FunctionType
+from typing import Any
+
+from ...nn.modules.container import ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
+from ...nn.modules.module import Module
+from .function import Function, Signature, bound
+from .types import BOOL, NONE, TENSOR, Type, Unknown, fits, of_annotation, of_value
+from .values import Held, Method, Outside, Value, literal, quoted
+
+_HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
+_INTERNAL = frozenset(vars(Module())) | {"_is_hf_initialized"}
+IGNORED, UNUSED, EXPORTED = "ignore", "unused", "export"
+
+
+def mark(f: Any) -> tuple[str, bool]:
+    """How a function was marked: by @ignore, @unused, @export or not, and whether a call of it may be dropped."""
+    f = getattr(f, "fget", f)
+    held = getattr(f, "_torchscript_modifier", "")
+    return held.split(" ")[0].rstrip("("), held.startswith("unused") or "drop" in held[:12]
+
+
+def is_own(f: Any) -> bool:
+    """Whether a function or class is torchlike's."""
+    return (getattr(f, "__module__", None) or "").partition(".")[0] == "torchlike"
+
+
+class Attributes:
+    """What one module holds: `kept` has types, and are written; `constants` are part of the text; `refused` says why what else there is cannot be used."""
+
+    def __init__(self, m: Module) -> None:
+        self.kept: dict[str, tuple[Type, Any]] = {}
+        self.constants: dict[str, Any] = {}
+        self.refused: dict[str, str] = {}
+        hints = {} if is_own(type(m)) else _hints(type(m))
+        final = {k for k, hint in hints.items() if hint is typing.Final or typing.get_origin(hint) is typing.Final}
+        for name in [*getattr(type(m), "__constants__", ()), *final]:
+            if name in m._parameters or name in m._buffers or name in m._modules or not hasattr(m, name):
+                continue
+            value = _frozen(getattr(m, name))
+            if literal(value) is None:
+                kinds = "float, int, bool, str, NoneType, dtype, device, layout"
+                raise TypeError(f"'{type(getattr(m, name)).__name__}' object in attribute '{type(m).__name__}.{name}' is not a valid constant.\n"
+                                f"Valid constants are:\n1. a nn.ModuleList\n2. a value of type {{{kinds}}}\n3. a list or tuple of (2)\n")
+            self.constants[name] = value
+        for name, value in m.__dict__.items():
+            if name in _INTERNAL or name.startswith("__") or name in self.constants or inspect.isfunction(value):
+                continue
+            if name in getattr(m, "__jit_ignored_attributes__", ()) or name in getattr(m, "__jit_unused_properties__", ()):
+                continue
+            try:
+                self.kept[name] = self._typed(name, value, hints)
+            except Unknown as reason:
+                self.refused[name] = (f"(This attribute exists on the Python module, but we failed to convert Python type: '{type(value).__name__}' to a TorchScript type. "
+                                      f"{reason}. Its type was inferred; try adding a type annotation for the attribute.)")
+        for tensors in (m._parameters, m._buffers):
+            for name, t in tensors.items():
+                self.kept[name] = (of_annotation(hints[name]) if name in hints and not _is_tensor(hints[name]) else NONE if t is None else TENSOR, t)
+        self.kept |= {name: (NONE, None) for name, child in m._modules.items() if child is None}
+
+    def _typed(self, name: str, value: Any, hints: dict[str, Any]) -> tuple[Type, Any]:
+        if name in hints:
+            declared = of_annotation(hints[name])
+            if not holds(value, declared):
+                raise Unknown(f"the attribute is annotated as {declared}, which its value is not")
+            return declared, value
+        return of_value(value), value
+
+
+def _hints(cls: type) -> dict[str, Any]:
+    """A class's own annotations, or those of the first base that has some."""
+    for base in cls.__mro__:
+        if base is Module:
+            break
+        own = base.__dict__.get("__annotations__")
+        if own:
+            try:
+                return inspect.get_annotations(base, eval_str=True)
+            except Exception:  # a name that is there for type checkers only
+                return {k: v for k, v in own.items() if not isinstance(v, str)}
+    return {}
+
+
+def _is_tensor(hint: Any) -> bool:
+    try:
+        return of_annotation(hint) == TENSOR
+    except Unknown:
+        return True
+
+
+def _frozen(x: Any) -> Any:
+    return tuple(map(_frozen, x)) if isinstance(x, (list, tuple)) else x
+
+
+def holds(x: Any, t: Type) -> bool:
+    """Whether a Python value is one of type t."""
+    if t.name in ("Optional", "Union"):
+        return x is None or any(holds(x, a) for a in t.args)
+    if t.name == "List":
+        return isinstance(x, list) and all(holds(y, t.args[0]) for y in x)
+    if t.name == "Dict":
+        return isinstance(x, dict) and all(holds(k, t.args[0]) and holds(v, t.args[1]) for k, v in x.items())
+    if t.name == "Tuple":
+        return isinstance(x, tuple) and len(x) == len(t.args) and all(map(holds, x, t.args))
+    try:
+        return fits(of_value(x), t)
+    except Unknown:
+        return False
+
+
+class Program:
+    """All that is reached from a module's methods, or from a function."""
+
+    def __init__(self, root: Module | None) -> None:
+        self.root = root
+        self.names: dict[int, str] = {}
+        self.attributes: dict[int, Attributes] = {}
+        self.methods: dict[int, dict[str, tuple[Signature, str]]] = {}
+        self.functions: dict[FunctionType, tuple[Signature, str]] = {}
+        self.order: list[FunctionType] = []  # those called stand before their callers
+        self.under_way: set[Any] = set()
+        for k, m in enumerate(root.modules() if root is not None else ()):
+            name = "".join(c if c.isascii() and (c.isalnum() or c == "_") else "_" for c in type(m).__name__)
+            self.names[id(m)] = f"__torch__.module_{k}.{name}"
+            self.attributes[id(m)] = Attributes(m)
+            self.methods[id(m)] = {}
+
+    def compile(self) -> None:
+        """The entry points of the root: forward, and what is exported, of every module of it."""
+        for m in self.root.modules():
+            held = Held("self", m)
+            for name in dict.fromkeys(n for cls in type(m).__mro__ for n in cls.__dict__):
+                if not is_own(type(m)) and mark(inspect.getattr_static(type(m), name, None))[0] == EXPORTED:
+                    self._signature(held, name)
+        if type(self.root).forward is not Module.forward or "forward" in self.root.__dict__:
+            if mark(type(self.root).forward)[0] != IGNORED:
+                self._signature(Held("self", self.root), "forward")
+
+    # -- attributes -----------------------------------------------------------------------------------------------------------
+
+    def attribute(self, at: Any, node: Any, owner: Held, name: str) -> Any:
+        """What `owner.name` stands for."""
+        from .expressions import member
+        m, held = owner.module, self.attributes[id(owner.module)]
+        if m._modules.get(name) is not None:
+            return Held(member(owner.text, name), m._modules[name])
+        if name == "training":
+            return Value(f"{owner.text}.training", BOOL)
+        if name in held.constants:
+            return literal(held.constants[name], is_own(type(m)))
+        if name in held.kept and name not in m._parameters and name not in m._buffers and at.own:
+            made = literal(held.kept[name][1], True)
+            if made is not None:
+                return made
+            if isinstance(held.kept[name][1], list) and literal(tuple(held.kept[name][1])) is not None:
+                return at.list_of([literal(x, True) for x in held.kept[name][1]], node)
+        if name in held.kept:
+            t, _ = held.kept[name]
+            return Value("None", NONE, None) if t == NONE else Value(member(owner.text, name), t)
+        if name in m.__dict__ and inspect.isfunction(m.__dict__[name]):
+            return Outside(m.__dict__[name])
+        if name in held.refused:
+            raise at.source.error(node, f"Module '{type(m).__name__}' has no attribute '{name}' {held.refused[name]}")
+        static = inspect.getattr_static(type(m), name, None)
+        if isinstance(static, FunctionType):
+            return self._container_method(at, node, owner, name) or Method(owner, name)
+        if isinstance(static, staticmethod):
+            return Outside(static.__func__)
+        if isinstance(static, property):
+            return self.call_method(at, node, Method(owner, name), [], {})
+        if static is not None and (at.own or is_own(type(m))):
+            return Outside(getattr(m, name))
+        raise at.source.error(node, f"Module '{type(m).__name__}' has no attribute '{name}'")
+
+    def _container_method(self, at: Any, node: Any, owner: Held, name: str) -> Any:
+        from .values import Special
+        m = owner.module
+        if isinstance(m, (ModuleDict, ModuleList, Sequential, ParameterList, ParameterDict)) and is_own(getattr(type(m), name)):
+            if name in ("items", "keys", "values", "named_children", "children"):
+                return Special(name, owner)
+        return None
+
+    # -- methods and functions ------------------------------------------------------------------------------------------------
+
+    def _signature(self, owner: Held, name: str) -> Signature:
+        """A method's, compiled when it is first asked for."""
+        m, done = owner.module, self.methods[id(owner.module)]
+        if name not in done:
+            for kind in _HOOKS:
+                if getattr(m, kind) and name == "forward":
+                    raise RuntimeError(f"torch.jit.save: {type(m).__name__} has hooks, which torchlike does not write")
+            if name in m.__dict__:
+                raise RuntimeError(f"torch.jit.save: {name} of {type(m).__name__} is an attribute of the instance, no method of its class")
+            static = inspect.getattr_static(type(m), name)
+            f = static.fget if isinstance(static, property) else static
+            if name == "forward" and f is Module.forward:
+                raise RuntimeError(f"Module '{type(m).__name__}' has no forward")
+            done[name] = self._made((id(m), name), f, Held("self", m), f"{self.names[id(m)]}.{name}")
+        return done[name][0]
+
+    def _made(self, key: Any, f: Any, owner: Held | None, name: str) -> tuple[Signature, str]:
+        if key in self.under_way:
+            raise RuntimeError(f"function '{f.__name__}' is called recursively. Recursive calls are not supported")
+        kind, drops = mark(f)
+        if kind == IGNORED and not drops:
+            raise RuntimeError(f"Could not export Python function call '{f.__name__}'. Remove calls to Python functions before export. Did you forget to add @script "
+                               "or @script_method annotation? If this is a nn.ModuleList, add it to __constants__")
+        f = inspect.unwrap(f)
+        self.under_way.add(key)
+        try:
+            f = self.replaced(f)
+            own = is_own(f)
+            function = Function(f, self, owner, own)
+            raises = "" if kind not in (IGNORED, UNUSED) else "Cannot call @unused methods" if kind == UNUSED else "a call of an ignored function was dropped"
+            text, returns = function.compiled(name.rpartition(".")[2], raises)
+        finally:
+            self.under_way.discard(key)
+        return Signature(name, function.arguments, returns), text
+
+    def replaced(self, f: FunctionType) -> FunctionType:
+        """What is compiled in a function's place."""
+        if not is_own(f):
+            return f
+        from .layers import methods
+        return methods().get(f, f)
+
+    def is_library(self, f: Any) -> bool:
+        return (getattr(f, "__module__", None) or "").startswith(__name__.rpartition(".")[0] + ".")
+
+    def call_module(self, at: Any, node: Any, held: Held, args: list[Any], named: dict[str, Any]) -> Value:
+        return self.call_method(at, node, Method(held, "forward"), args, named)
+
+    def call_method(self, at: Any, node: Any, f: Method, args: list[Any], named: dict[str, Any]) -> Value:
+        from .expressions import member
+        signature = self._signature(f.owner, f.name)
+        return Value(f"{member(f.owner.text, f.name)}({bound(at, node, signature, args, named)})", signature.returns)
+
+    def call_function(self, at: Any, node: Any, f: FunctionType, args: list[Any], named: dict[str, Any]) -> Value:
+        f = inspect.unwrap(f) if not mark(f)[0] else f
+        if f not in self.functions:
+            name = f"__torch__.function_{len(self.functions) + len(self.under_way)}.{f.__name__}"
+            while any(s.name == name for s, _ in self.functions.values()):
+                name = name.replace("function_", "function_0")
+            made = self._made(f, f, None, name)
+            self.functions[f] = made
+            self.order.append(f)
+        signature = self.functions[f][0]
+        return Value(f"{signature.name}({bound(at, node, signature, args, named)})", signature.returns)
+
+    # -- text -----------------------------------------------------------------------------------------------------------------
+
+    def body(self, m: Module) -> str:
+        """A module's class."""
+        held = self.attributes[id(m)]
+        parameters, buffers = ("[" + "".join(f"{quoted(n)}, " for n in x) + "]" for x in (m._parameters, m._buffers))
+        lines = [f"class {self.names[id(m)].rpartition('.')[2]}(Module):", f"  __parameters__ = {parameters}", f"  __buffers__ = {buffers}"]
+        lines += [_declared(name, str(t)) for name, (t, _) in held.kept.items()]
+        lines += ["  training : bool", "  _is_full_backward_hook : Optional[bool]"]
+        lines += [_declared(name, self.names[id(child)]) for name, child in m._modules.items() if child is not None]
+        for name, value in held.constants.items():
+            made = literal(value)
+            if name.isidentifier() and made.type != NONE:
+                lines.append(f"  {name} : Final[{made.type}] = {made.text}")
+        if isinstance(m, (ModuleList, Sequential, ModuleDict)) and "__len__" not in self.methods[id(m)]:
+            lines += [f"  def __len__(self: {self.names[id(m)]}) -> int:", f"    return {len(m._modules)}"]
+        methods = "".join("".join(f"  {line}\n" for line in text.splitlines()) for _, text in self.methods[id(m)].values())
+        return "\n".join(lines) + "\n" + methods
+
+    def files(self) -> list[tuple[str, str]]:
+        """The text of each file."""
+        made = [(self.names[id(m)], self.body(m)) for m in (self.root.modules() if self.root is not None else ())]
+        made += [(signature.name, text) for signature, text in self.functions.values()]
+        return [(name.rpartition(".")[0].replace(".", "/") + ".py", text) for name, text in made]
+
+
+def _declared(name: str, kind: str) -> str:
+    return f"  {name} : {kind}" if name.isidentifier() and name.isascii() else f"  __annotations__[{quoted(name)}] = {kind}"
+
+
