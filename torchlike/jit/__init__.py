@@ -20,7 +20,8 @@ from .script import (  # noqa: F401
     script_method,
     unused,
 )
-from .strategies import ScriptFunction, fuser, optimized_execution, set_fusion_strategy  # noqa: F401
+from .script_function import ScriptFunction  # noqa: F401
+from .strategies import fuser, optimized_execution, set_fusion_strategy  # noqa: F401
 from .trace import TracerWarning, TracingCheckError, fork, freeze, optimize_for_inference, trace, trace_module, wait  # noqa: F401
 
 __all__ = ["Error", "ScriptFunction", "ScriptModule", "annotate", "export", "fork", "freeze", "ignore", "interface", "isinstance", "load",

@@ -7,15 +7,18 @@ from __future__ import annotations
 
 import ast
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from .._core.device import device
+from .._tensor import Tensor
 from . import _operators
 
 if TYPE_CHECKING:
     from ._code import Code
 
-_WORDS: dict[str, Any] = {"inf": float("inf"), "nan": float("nan"), "int": int, "float": float, "bool": bool, "str": str, "range": range, "print": print}
+_WORDS: dict[str, Any] = {"inf": float("inf"), "nan": float("nan"), "int": int, "float": float, "bool": bool, "str": str, "range": range, "print": print, "zip": zip, "enumerate": enumerate}
+_TYPES = {"int": int, "float": float, "bool": bool, "str": str, "NoneType": type(None), "Device": device, "Tensor": Tensor}
 
 
 class Function:
@@ -55,6 +58,10 @@ class Function:
 
 class _Returned(Exception):
     """The end of a function's call."""
+
+
+class _Left(Exception):
+    """`break` (True) or `continue` (False)."""
 
 
 class _Run:
@@ -99,12 +106,28 @@ class _Run:
 
     def on_While(self, node: ast.While) -> None:
         while self.value(node.test):
-            self.block(node.body)
+            if self._turn(node.body):
+                break
 
     def on_For(self, node: ast.For) -> None:
         for x in self.value(node.iter):
             self._assign(node.target, x)
-            self.block(node.body)
+            if self._turn(node.body):
+                break
+
+    def _turn(self, body: list[ast.stmt]) -> bool:
+        """One turn of a loop, and whether it was the last."""
+        try:
+            self.block(body)
+        except _Left as left:
+            return left.args[0]
+        return False
+
+    def on_Break(self, node: ast.Break) -> None:
+        raise _Left(True)
+
+    def on_Continue(self, node: ast.Continue) -> None:
+        raise _Left(False)
 
     def on_Assign(self, node: ast.Assign) -> None:
         value = self.value(node.value)
@@ -123,12 +146,22 @@ class _Run:
                 self._assign(part, x)
         elif isinstance(target, ast.Attribute):
             self.code.set_member(self.value(target.value), target.attr, value)
+        elif isinstance(target, ast.Subscript):
+            held = self.value(target.value)
+            if not isinstance(held, (list, dict, Tensor)):
+                raise RuntimeError(f"TorchScript's text does not assign to {ast.unparse(target)}")
+            held[self.value(target.slice)] = value
         else:
             raise RuntimeError(f"TorchScript's text does not assign to {ast.unparse(target)}")
 
     # -- expressions -----------------------------------------------------------------------------------------------------
 
     def on_Constant(self, node: ast.Constant) -> Any:
+        if isinstance(node.value, str) and not node.value.isascii():  # what is not ASCII stands as the bytes of UTF-8, or as itself
+            try:
+                return node.value.encode("latin-1").decode()
+            except UnicodeError:
+                return node.value
         return node.value
 
     def on_Name(self, node: ast.Name) -> Any:
@@ -147,19 +180,50 @@ class _Run:
     def on_Dict(self, node: ast.Dict) -> dict:
         return {self.value(k): self.value(v) for k, v in zip(node.keys, node.values)}
 
+    def on_ListComp(self, node: ast.ListComp) -> list:
+        return [self.value(node.elt) for _ in self._turns(node)]
+
+    def on_DictComp(self, node: ast.DictComp) -> dict:
+        return {self.value(node.key): self.value(node.value) for _ in self._turns(node)}
+
+    def _turns(self, node: Any) -> Iterator[None]:
+        """A comprehension's turns, each with its variables."""
+        if len(node.generators) != 1 or node.generators[0].ifs:
+            raise RuntimeError(f"TorchScript's text has no {ast.unparse(node)}")
+        before = dict(self.variables)
+        for x in self.value(node.generators[0].iter):
+            self._assign(node.generators[0].target, x)
+            yield
+        self.variables = before
+
     def on_UnaryOp(self, node: ast.UnaryOp) -> Any:
+        if isinstance(node.op, ast.Not):
+            return not self.value(node.operand)
         if not isinstance(node.op, ast.USub):
             raise RuntimeError(f"TorchScript's text has no {ast.unparse(node)}")
         return -self.value(node.operand)
+
+    def on_BoolOp(self, node: ast.BoolOp) -> bool:
+        every = isinstance(node.op, ast.And)
+        return (all if every else any)(bool(self.value(x)) for x in node.values)
+
+    def on_Compare(self, node: ast.Compare) -> bool:
+        if len(node.ops) != 1 or not isinstance(node.ops[0], (ast.Is, ast.IsNot)):
+            raise RuntimeError(f"TorchScript's text has no {ast.unparse(node)}")
+        same = self.value(node.left) is self.value(node.comparators[0])
+        return same if isinstance(node.ops[0], ast.Is) else not same
 
     def on_IfExp(self, node: ast.IfExp) -> Any:
         return self.value(node.body if self.value(node.test) else node.orelse)
 
     def on_Subscript(self, node: ast.Subscript) -> Any:
         held = self.value(node.value)
-        if not isinstance(held, (list, tuple, dict, str)):
+        if not isinstance(held, (list, tuple, dict, str, Tensor)):
             raise RuntimeError(f"TorchScript's text has no {ast.unparse(node)}")
         return held[self.value(node.slice)]
+
+    def on_Slice(self, node: ast.Slice) -> slice:
+        return slice(*(None if x is None else self.value(x) for x in (node.lower, node.upper, node.step)))
 
     def on_Attribute(self, node: ast.Attribute) -> Any:
         path = self._path(node)
@@ -191,7 +255,33 @@ class _Run:
                 return self.value(node.args[1])
             if name == "uninitialized":
                 return None
+            if name == "isinstance":
+                kinds = node.args[1].elts if isinstance(node.args[1], ast.Tuple) else [node.args[1]]
+                value = self.value(node.args[0])
+                return any(_is(value, kind) for kind in kinds)
             if name == "getattr":
                 return self.code.member(self.value(node.args[0]), self.value(node.args[1]))
         function = self.value(node.func)
         return function(*[self.value(x) for x in node.args], **{k.arg: self.value(k.value) for k in node.keywords})
+
+
+def _is(x: Any, kind: ast.expr) -> bool:
+    """Whether a value is of the type that the text names."""
+    if isinstance(kind, ast.Subscript) and isinstance(kind.value, ast.Name):
+        held = kind.slice.elts if isinstance(kind.slice, ast.Tuple) else [kind.slice]
+        match kind.value.id:
+            case "Optional":
+                return x is None or _is(x, held[0])
+            case "Union":
+                return any(_is(x, k) for k in held)
+            case "List":
+                return isinstance(x, list) and all(_is(y, held[0]) for y in x)
+            case "Tuple":
+                return isinstance(x, tuple) and len(x) == len(held) and all(map(_is, x, held))
+            case "Dict":
+                return isinstance(x, dict) and all(_is(k, held[0]) and _is(v, held[1]) for k, v in x.items())
+    if isinstance(kind, ast.Constant) and kind.value is None:
+        return x is None
+    if isinstance(kind, ast.Name) and kind.id in _TYPES:
+        return type(x) is _TYPES[kind.id] or kind.id == "Tensor" and isinstance(x, Tensor)
+    raise RuntimeError(f"TorchScript's text asks for the type {ast.unparse(kind)}, which torchlike does not read")

@@ -220,7 +220,7 @@ _PRIM: dict[str, Callable] = {
     "type": lambda d: d.type, "index": lambda d: d.index, "requires_grad": lambda x: x.requires_grad, "data": lambda x: x.data, "is_nested": lambda x: False,
     "is_cuda": lambda x: x.is_cuda, "is_cpu": lambda x: x.is_cpu, "is_quantized": lambda x: x.is_quantized, "is_sparse": lambda x: x.is_sparse,
     "layout": lambda x: 0, "ndim": lambda x: x.ndim, "T": lambda x: x.T, "mT": lambda x: x.mT, "H": lambda x: x.H, "grad": lambda x: x.grad,
-    "max": max, "min": min, "abs": abs, "unchecked_unwrap_optional": lambda x: x, "itemsize": lambda x: x.itemsize,
+    "max": max, "min": min, "abs": abs, "tolist": lambda x: x.tolist(), "unchecked_unwrap_optional": lambda x: x, "itemsize": lambda x: x.itemsize,
 }
 
 

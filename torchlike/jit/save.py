@@ -1,4 +1,4 @@
-"""torch.jit.save: what a module traced by `torch.jit.trace` does, as an archive of TorchScript that PyTorch runs."""
+"""torch.jit.save: what a traced or scripted module or a scripted function does, as an archive of TorchScript that PyTorch runs."""
 from __future__ import annotations
 
 import io
@@ -9,9 +9,11 @@ from typing import IO, Any
 
 from ..nn.modules import module
 from ..nn.modules.module import Module
+from .script_function import ScriptFunction
 
 Examples = dict[str, tuple[tuple, dict]]  # by method: what it was traced with
 _EXAMPLES: weakref.WeakKeyDictionary[Module, Examples] = weakref.WeakKeyDictionary()  # of traced modules
+_SCRIPTED: weakref.WeakSet[Module] = weakref.WeakSet()
 
 
 def remember(mod: Module, examples: Examples) -> None:
@@ -19,11 +21,22 @@ def remember(mod: Module, examples: Examples) -> None:
     _EXAMPLES[mod] = examples
 
 
-def save(m: Any, f: str | os.PathLike[str] | IO[bytes], _extra_files: Mapping[str, Any] | None = None) -> None:
-    """Write a traced module for `torch.jit.load`, with `_extra_files`' contents beside it.
+def remember_scripted(mod: Module) -> None:
+    """A module has been scripted: what is saved is compiled from its source, unless it was traced before."""
+    _SCRIPTED.add(mod)
 
-    The file has the operations that the traced methods run for their example inputs. Sizes of theirs that the module takes other values of
-    are left open, as in PyTorch's traces; what else depends on the inputs' data is constant there.
+
+def compiled(mod: Any) -> bool:
+    """Whether a module is what PyTorch calls a ScriptModule: traced or scripted."""
+    return mod in _EXAMPLES or mod in _SCRIPTED
+
+
+def save(m: Any, f: str | os.PathLike[str] | IO[bytes], _extra_files: Mapping[str, Any] | None = None) -> None:
+    """Write a traced or scripted module, or a scripted function, for `torch.jit.load`, with `_extra_files`' contents beside it.
+
+    Of a traced module the file has the operations that its methods run for their example inputs. Sizes of theirs that the module takes
+    other values of are left open, as in PyTorch's traces; what else depends on the inputs' data is constant there. What was scripted is
+    compiled from its source: the errors of PyTorch's compiler, which name the line, are raised here.
     """
     stream = io.BytesIO()
     _write(m, stream, "archive" if not isinstance(f, (str, os.PathLike)) else os.path.splitext(os.path.basename(f))[0], _extra_files or {})
@@ -35,15 +48,19 @@ def save(m: Any, f: str | os.PathLike[str] | IO[bytes], _extra_files: Mapping[st
 
 
 def _write(m: Any, stream: IO[bytes], name: str, extra: Mapping[str, Any]) -> None:
-    if not isinstance(m, Module) or m not in _EXAMPLES:
-        what = f"a {type(m).__name__}" if not isinstance(m, Module) else f"{type(m).__name__}, which was not traced"
-        raise RuntimeError(f"torch.jit.save got {what}: torchlike writes the modules that torch.jit.trace ran (a scripted one stays Python here)")
-    from ._write import write
-    write(m, _EXAMPLES[m], stream, name, extra)
+    if isinstance(m, Module) and m in _EXAMPLES:
+        from ._write import write
+        write(m, _EXAMPLES[m], stream, name, extra)
+    elif isinstance(m, ScriptFunction) or isinstance(m, Module) and m in _SCRIPTED:
+        from ._scripting.archive import write as write_scripted
+        write_scripted(m, stream, name, extra)
+    else:
+        what = f"a {type(m).__name__}" if not isinstance(m, Module) else f"{type(m).__name__}, which was neither traced nor scripted"
+        raise RuntimeError(f"torch.jit.save got {what}: it writes what torch.jit.trace or torch.jit.script made")
 
 
 class _Saves:
-    """The methods of a traced module."""
+    """The methods of a traced or scripted module."""
 
     def __init__(self, mod: Module) -> None:
         self.mod = mod
@@ -59,5 +76,15 @@ class _Saves:
         return stream.getvalue()
 
 
-module.LATE["save"] = lambda m: _Saves(m).save if m in _EXAMPLES else None
-module.LATE["save_to_buffer"] = lambda m: _Saves(m).save_to_buffer if m in _EXAMPLES else None
+def _code(m: Module) -> str | None:
+    """The text of a scripted module's forward."""
+    if m not in _SCRIPTED or m in _EXAMPLES:
+        return None
+    from ._scripting.modules import of_module
+    return of_module(m).methods[id(m)]["forward"][1]
+
+
+module.LATE["save"] = lambda m: _Saves(m).save if compiled(m) else None
+module.LATE["save_to_buffer"] = lambda m: _Saves(m).save_to_buffer if compiled(m) else None
+module.LATE["original_name"] = lambda m: type(m).__name__ if compiled(m) else None
+module.LATE["code"] = _code

@@ -1,4 +1,4 @@
-"""`torch.jit` decorators and questions: with no second language here, they say no or hand back their argument."""
+"""`torch.jit` decorators and questions: programs run as they are written, so marks are for what is saved only."""
 
 import inspect
 from collections.abc import Callable
@@ -9,8 +9,13 @@ from .._exporting import state as exporting
 from ..nn.modules.module import Module
 from ..nn.modules.utils import typename
 from ..nn.parameter import is_lazy
+from .save import compiled, remember_scripted
+from .script_function import scripted
 
 T = TypeVar("T")
+IGNORED = "ignore (leave as a call to Python, cannot be torch.jit.save'd)"
+UNUSED = "unused (ignored and replaced with raising of an exception)"
+EXPORTED = "export (compile this function even if nothing calls it)"
 
 
 def is_scripting() -> bool:
@@ -24,10 +29,15 @@ def is_tracing() -> bool:
 
 
 def script(obj: T, optimize: Any = None, _frames_up: int = 0, _rcb: Any = None, example_inputs: Any = None) -> T:
-    """Returns `obj` itself: recording compiles a scripted function as it does every other. RuntimeError for lazy modules that wait for a first call."""
+    """A module or function that can be saved as TorchScript, and runs as it is written: recording compiles it as it does every other.
+
+    A module is returned itself, a function as a ScriptFunction that calls it. RuntimeError for lazy modules that wait for a first call.
+    """
     if isinstance(obj, Module):
         refuse_uninitialized(obj)
-    return obj
+        if not isinstance(obj, ScriptModule):
+            remember_scripted(obj)
+    return scripted(obj) if inspect.isfunction(obj) else obj
 
 
 def refuse_uninitialized(module: Module) -> None:
@@ -45,22 +55,30 @@ def script_if_tracing(fn: T) -> T:
 
 
 def ignore(drop: bool | Callable = False, **kwargs: Any) -> Callable:
-    """Decorator, with or without arguments: left to Python, where everything is."""
+    """Decorator, with or without arguments: what is left to Python; TorchScript has no form for its calls, unless they may be dropped."""
     if callable(drop):
-        return drop
+        return _marked(drop, IGNORED)
     if not isinstance(drop, bool):
         raise RuntimeError(f"Argument to @torch.jit.ignore must be a bool or a function but got {drop}")
-    return lambda fn: fn
+    return lambda fn: _marked(fn, UNUSED if drop or kwargs.get("drop_on_export") else IGNORED)
 
 
 def unused(fn: T) -> T:
-    """Decorator: never compiled by TorchScript; returns `fn` itself."""
-    return fn
+    """Decorator: never compiled by TorchScript, where a call of it is an error; returns `fn` itself."""
+    return _marked(fn, UNUSED)
 
 
 def export(fn: T) -> T:
-    """Decorator: an entry point for TorchScript; returns `fn` itself."""
-    return fn
+    """Decorator: a method that is compiled though nothing calls it; returns `fn` itself."""
+    return _marked(fn, EXPORTED)
+
+
+def _marked(f: T, mark: str) -> T:
+    try:
+        (f.fget if isinstance(f, property) else f)._torchscript_modifier = mark
+    except AttributeError:  # a method or a builtin function, which holds nothing
+        pass
+    return f
 
 
 def interface(obj: T) -> T:
@@ -77,8 +95,15 @@ def script_method(fn: T) -> T:
     return fn
 
 
-class ScriptModule(Module):
-    """A module of older programs, written for TorchScript: here it is like any other. Those that `torch.jit.load` reads are such modules."""
+class _OfScripted(type):
+    """What was traced or scripted is an instance, though it stays what it was."""
+
+    def __instancecheck__(cls, x: Any) -> bool:
+        return type.__instancecheck__(cls, x) or cls is ScriptModule and type.__instancecheck__(Module, x) and compiled(x)
+
+
+class ScriptModule(Module, metaclass=_OfScripted):
+    """What `torch.jit.load` reads, what was traced or scripted, and modules of older programs, written for TorchScript."""
 
 
 class Error(RuntimeError, metaclass=Shown):

@@ -6,8 +6,6 @@ import functools
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from .._core.shown import Shown
-
 _choices = {"autocast": True, "profiling_executor": True, "profiling_mode": True, "fuse_on_cpu": False, "fuse_on_gpu": False, "texpr_fuser": True,
             "fusion": [("STATIC", 2), ("DYNAMIC", 10)]}
 _FUSERS = ("fuser0", "fuser1", "fuser2", "fuser3", "none")
@@ -50,12 +48,3 @@ def switches() -> dict[str, Callable]:
     for getter, name in ("can_fuse_on_cpu", "fuse_on_cpu"), ("texpr_fuser_enabled", "texpr_fuser"):
         made[f"_jit_{getter}"] = functools.partial(_choices.__getitem__, name)
     return made
-
-
-class ScriptFunction(metaclass=Shown):
-    """The class of compiled functions, of which there are none: `torch.jit.script` hands back the function."""
-
-    __module__ = "torch.jit"
-
-    def __new__(cls) -> ScriptFunction:
-        raise TypeError("ScriptFunction: No constructor defined!")

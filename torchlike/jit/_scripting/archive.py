@@ -12,24 +12,42 @@ from ..._serialization.archive import ArchiveWriter
 from ..._tensor import Tensor
 from ...nn.modules.module import Module
 from .._write import _VERSION, _int, _Pickler, _text
-from .modules import Program
+from ..script_function import ScriptFunction
+from .function import Signature
+from .modules import Program, of_function, of_module
 from .types import Type, without_none
 from .values import literal
 
+_PLACEHOLDER = "__torch__.torch.jit.PlaceholderModule"
 
-def write(m: Module, stream: IO[bytes], name: str, extra: Mapping[str, Any]) -> None:
-    """Compiles a module and writes it as TorchScript. Raises what PyTorch's compiler raises where it takes something not."""
-    program = Program(m)
-    program.compile()
+
+def write(m: Module | ScriptFunction, stream: IO[bytes], name: str, extra: Mapping[str, Any]) -> None:
+    """Compiles a module or a function and writes it as TorchScript. Raises what PyTorch's compiler raises where it does not take something."""
+    program = of_module(m) if isinstance(m, Module) else of_function(m.__wrapped__)
+    files = program.files()
+    if not isinstance(m, Module):
+        m, placeholder = Module(), _placeholder(*program.functions[m.__wrapped__])
+        files.append(placeholder)
+        program.hold(m, _PLACEHOLDER)
     writer = ArchiveWriter(stream, name)
     writer.write("data.pkl", _Attributes(writer, "data", program).pickled(m))
-    for path, text in program.files():
+    for path, text in files:
         writer.write(f"code/{path}", text.encode())
     writer.write("constants.pkl", b"\x80\x02(t.")
     for key, value in extra.items():
         writer.write(f"extra/{key}", value.encode() if isinstance(value, str) else bytes(value))
     writer.write("byteorder", sys.byteorder.encode())
     writer.close(_VERSION)
+
+
+def _placeholder(signature: Signature, text: str) -> tuple[str, str]:
+    """The file of the module that a function is saved as: its forward calls the function."""
+    head = text.partition("\n")[0].replace(f"def {signature.name.rpartition('.')[2]}(", f"def forward(self: {_PLACEHOLDER}" + ", " * bool(signature.parameters), 1)
+    given = ", ".join(f"{p.name}={p.name}" if p.only_named else p.name for p in signature.parameters)
+    module, _, name = _PLACEHOLDER.rpartition(".")
+    lines = [f"class {name}(Module):", "  __parameters__ = []", "  __buffers__ = []", "  training : bool", "  _is_full_backward_hook : Optional[bool]", f"  {head}",
+             f"    return {signature.name}({given})"]
+    return module.replace(".", "/") + ".py", "\n".join(lines) + "\n"
 
 
 class _Attributes(_Pickler):

@@ -10,18 +10,19 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from ..._torch_names import torch_name
 from ..._tensor import Tensor
+from ..._torch_names import torch_name
 from ...nn.modules.container import ParameterDict, ParameterList
 from .. import containers
 from ..script import annotate, is_scripting, is_tracing
+from ..script_function import ScriptFunction
 from . import library, schemas
 from .expressions import CASTS, Condition, Expressions, member
 from .types import BOOL, FLOAT, INT, NONE, NUMBER, STR, TENSOR, Type, is_optional, listed, paired, without_none
 from .values import Held, Loop, Method, Operator, Outside, Several, Special, Value, literal, tuple_of
 
 _CONTAINERS = {list: "List", tuple: "Tuple", dict: "Dict"}
-_AS_OPERATORS = {len: "len", sum: "sum", any: "any", all: "all", sorted: "sorted", ord: "ord", chr: "chr", round: "round", hex: "hex", bin: "bin", oct: "oct",
+_AS_OPERATORS = {sum: "sum", any: "any", all: "all", sorted: "sorted", ord: "ord", chr: "chr", round: "round", hex: "hex", bin: "bin", oct: "oct",
                  divmod: "divmod", pow: "pow", warnings.warn: "warn"}
 _CASTED = {int: INT, float: FLOAT, bool: BOOL, str: STR}
 
@@ -81,21 +82,22 @@ class Calls(Expressions):
                 if f.name in ("tolist", "type", "new_tensor"):
                     raise self.source.error(node, f"Tensor.{f.name} is not supported here" + (": give its result's type, by an annotation" if f.name == "tolist" else ""))
             args = [f.bound, *args]
-        return self.operator(node, f.name, *args, **named)
+        return self.operator(node, f.name, *args, named=named)
 
     def called_outside(self, node: Any, f: Any, args: list[Any], named: dict[str, Any]) -> Any:
         """The call of a Python object."""
+        f = f.__wrapped__ if isinstance(f, ScriptFunction) else f
         name = torch_name(f) if callable(f) else None
         place, _, own = (name or "").rpartition(".")
         if place == "torch.nn.functional":
             return self._functional(node, own, args, named)
         if place.startswith("torch") and place != "torch.Tensor" and schemas.schemas(own):
             values = [self.first_class(x, node) for x in args]
-            return self.operator(node, own, *values, **{k: self.first_class(x, node) for k, x in named.items()})
+            return self.operator(node, own, *values, named={k: self.first_class(x, node) for k, x in named.items()})
         aten = getattr(f, "_qualified_op_name", "")
         if aten.startswith("aten::"):
             values = [self.first_class(x, node) for x in args]
-            return self.operator(node, aten[6:], *values, **{k: self.first_class(x, node) for k, x in named.items()})
+            return self.operator(node, aten[6:], *values, named={k: self.first_class(x, node) for k, x in named.items()})
         if isinstance(f, types.BuiltinFunctionType) and getattr(math, f.__name__, None) is f and schemas.schemas(f.__name__):
             return self.operator(node, f.__name__, *[self.first_class(x, node) for x in args])
         if name is not None or (inspect.isfunction(f) and (f.__module__ or "").partition(".")[0] == "torchlike" and not self.program.is_library(f)):
@@ -111,7 +113,7 @@ class Calls(Expressions):
         direct = library.direct(name, args, named)
         if direct is not None:
             operator, given, first = direct
-            made = self.operator(node, operator, **{k: self.first_class(x, node) if not isinstance(x, int) else literal(x) for k, x in given.items()})
+            made = self.operator(node, operator, named={k: self.first_class(x, node) if not isinstance(x, int) else literal(x) for k, x in given.items()})
             return Value(f"{made.text}[0]", TENSOR) if first else made
         written = library.written(name)
         if written is None:
@@ -177,7 +179,7 @@ class Calls(Expressions):
                     builtins.tuple: self._tuple, builtins.dict: self._dict, builtins.print: self._print, builtins.min: self._least, builtins.max: self._least,
                     builtins.abs: self._abs, builtins.getattr: self._getattr, builtins.reversed: self._reversed, annotate: self._annotate,
                     builtins.int: self._cast, builtins.float: self._cast, builtins.bool: self._cast, builtins.str: self._cast,
-                    **{k: self._operator for k in _AS_OPERATORS}}.get(f) or self._of_torch(f)
+                    **dict.fromkeys(_AS_OPERATORS, self._operator)}.get(f) or self._of_torch(f)
         except TypeError:  # not hashable
             return None
 
@@ -203,7 +205,7 @@ class Calls(Expressions):
         if f is warnings.warn:
             named.pop("category", None)
             args = args[:1]
-        return self.operator(node, _AS_OPERATORS[f], *args, **named)
+        return self.operator(node, _AS_OPERATORS[f], *args, named=named)
 
     def _range(self, node: ast.Call) -> Loop:
         return Loop(f"range({', '.join(self.typed(x, INT).text for x in self._only(node, 3))})", INT)
@@ -367,6 +369,6 @@ class Calls(Expressions):
 
     def _unwrap(self, node: ast.Call) -> Value:
         v = self.value(self._only(node)[0])
-        return v if not is_optional(v.type) else Value(f"ops.aten._unwrap_optional({v.text})", without_none(v.type))
+        return v if not is_optional(v.type) else Value(f"torch._unwrap_optional({v.text})", without_none(v.type))
 
 

@@ -106,9 +106,10 @@ class Expressions:
             raise self.source.error(node, what or str(reason)) from None
         return Value(text, t, made.constant) if made.type == t else Value(text, t)
 
-    def operator(self, node: Any, name: str, *args: Value, **named: Value) -> Value:
+    def operator(self, node: Any, name: str, *args: Value, named: dict[str, Value] | None = None) -> Value:
+        """The call of an operator of aten."""
         try:
-            return schemas.called(name, list(args), named)
+            return schemas.called(name, list(args), named or {})
         except schemas.Mismatch as reason:
             raise self.source.error(node, str(reason)) from None
 

@@ -6,22 +6,35 @@ import typing
 from types import FunctionType
 from typing import Any
 
+from ..._torch_names import public
 from ...nn.modules.container import ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
 from ...nn.modules.module import Module
+from ..script import EXPORTED, IGNORED, UNUSED
 from .function import Function, Signature, bound
 from .types import BOOL, NONE, TENSOR, Type, Unknown, fits, of_annotation, of_value
 from .values import Held, Method, Outside, Value, literal, quoted
 
 _HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
 _INTERNAL = frozenset(vars(Module())) | {"_is_hf_initialized"}
-IGNORED, UNUSED, EXPORTED = "ignore", "unused", "export"
 
 
-def mark(f: Any) -> tuple[str, bool]:
-    """How a function was marked: by @ignore, @unused, @export or not, and whether a call of it may be dropped."""
-    f = getattr(f, "fget", f)
-    held = getattr(f, "_torchscript_modifier", "")
-    return held.split(" ")[0].rstrip("("), held.startswith("unused") or "drop" in held[:12]
+def mark(f: Any) -> str:
+    """How a function was marked: by @ignore, @unused, @export or not."""
+    return getattr(getattr(f, "fget", f), "_torchscript_modifier", "")
+
+
+def of_module(m: Module) -> Program:
+    """A module, compiled."""
+    program = Program(m)
+    program.compile()
+    return program
+
+
+def of_function(f: FunctionType) -> Program:
+    """A function, compiled."""
+    program = Program(None)
+    program.compiled_function(f)
+    return program
 
 
 def is_own(f: Any) -> bool:
@@ -121,23 +134,34 @@ class Program:
         self.attributes: dict[int, Attributes] = {}
         self.methods: dict[int, dict[str, tuple[Signature, str]]] = {}
         self.functions: dict[FunctionType, tuple[Signature, str]] = {}
-        self.order: list[FunctionType] = []  # those called stand before their callers
         self.under_way: set[Any] = set()
-        for k, m in enumerate(root.modules() if root is not None else ()):
-            name = "".join(c if c.isascii() and (c.isalnum() or c == "_") else "_" for c in type(m).__name__)
-            self.names[id(m)] = f"__torch__.module_{k}.{name}"
-            self.attributes[id(m)] = Attributes(m)
-            self.methods[id(m)] = {}
+        self.taken: set[str] = set()
+        for m in root.modules() if root is not None else ():
+            self.hold(m, self._name(public(type(m).__module__), type(m).__name__))
+
+    def hold(self, m: Module, name: str) -> None:
+        """A module, as the class of this name."""
+        self.names[id(m)], self.attributes[id(m)], self.methods[id(m)] = name, Attributes(m), {}
+
+    def _name(self, module: str, name: str) -> str:
+        """The archive's name of a class or function, as PyTorch makes it."""
+        place = ["__torch__", *(module.split(".") if module != "__main__" else ())]
+        name = "".join(c if c.isascii() and (c.isalnum() or c == "_") else "_" for c in name)
+        made, k = ".".join([*place, name]), 0
+        while made in self.taken:
+            made, k = ".".join([*place, f"___torch_mangle_{k}", name]), k + 1
+        self.taken.add(made)
+        return made
 
     def compile(self) -> None:
         """The entry points of the root: forward, and what is exported, of every module of it."""
         for m in self.root.modules():
             held = Held("self", m)
             for name in dict.fromkeys(n for cls in type(m).__mro__ for n in cls.__dict__):
-                if not is_own(type(m)) and mark(inspect.getattr_static(type(m), name, None))[0] == EXPORTED:
+                if not is_own(type(m)) and mark(inspect.getattr_static(type(m), name, None)) == EXPORTED:
                     self._signature(held, name)
         if type(self.root).forward is not Module.forward or "forward" in self.root.__dict__:
-            if mark(type(self.root).forward)[0] != IGNORED:
+            if mark(type(self.root).forward) != IGNORED:
                 self._signature(Held("self", self.root), "forward")
 
     # -- attributes -----------------------------------------------------------------------------------------------------------
@@ -205,8 +229,8 @@ class Program:
     def _made(self, key: Any, f: Any, owner: Held | None, name: str) -> tuple[Signature, str]:
         if key in self.under_way:
             raise RuntimeError(f"function '{f.__name__}' is called recursively. Recursive calls are not supported")
-        kind, drops = mark(f)
-        if kind == IGNORED and not drops:
+        kind = mark(f)
+        if kind == IGNORED:
             raise RuntimeError(f"Could not export Python function call '{f.__name__}'. Remove calls to Python functions before export. Did you forget to add @script "
                                "or @script_method annotation? If this is a nn.ModuleList, add it to __constants__")
         f = inspect.unwrap(f)
@@ -215,8 +239,7 @@ class Program:
             f = self.replaced(f)
             own = is_own(f)
             function = Function(f, self, owner, own)
-            raises = "" if kind not in (IGNORED, UNUSED) else "Cannot call @unused methods" if kind == UNUSED else "a call of an ignored function was dropped"
-            text, returns = function.compiled(name.rpartition(".")[2], raises)
+            text, returns = function.compiled(name.rpartition(".")[2], "Cannot call @unused methods" if kind == UNUSED else "")
         finally:
             self.under_way.discard(key)
         return Signature(name, function.arguments, returns), text
@@ -240,16 +263,15 @@ class Program:
         return Value(f"{member(f.owner.text, f.name)}({bound(at, node, signature, args, named)})", signature.returns)
 
     def call_function(self, at: Any, node: Any, f: FunctionType, args: list[Any], named: dict[str, Any]) -> Value:
-        f = inspect.unwrap(f) if not mark(f)[0] else f
-        if f not in self.functions:
-            name = f"__torch__.function_{len(self.functions) + len(self.under_way)}.{f.__name__}"
-            while any(s.name == name for s, _ in self.functions.values()):
-                name = name.replace("function_", "function_0")
-            made = self._made(f, f, None, name)
-            self.functions[f] = made
-            self.order.append(f)
-        signature = self.functions[f][0]
+        signature = self.compiled_function(f)
         return Value(f"{signature.name}({bound(at, node, signature, args, named)})", signature.returns)
+
+    def compiled_function(self, f: FunctionType) -> Signature:
+        """A function's signature, compiled when it is first asked for."""
+        if f not in self.functions:
+            name = self._name("torch.nn.functional" if self.is_library(f) else public(f.__module__), f.__name__)
+            self.functions[f] = self._made(f, f, None, name)
+        return self.functions[f][0]
 
     # -- text -----------------------------------------------------------------------------------------------------------------
 
@@ -272,9 +294,12 @@ class Program:
 
     def files(self) -> list[tuple[str, str]]:
         """The text of each file."""
-        made = [(self.names[id(m)], self.body(m)) for m in (self.root.modules() if self.root is not None else ())]
-        made += [(signature.name, text) for signature, text in self.functions.values()]
-        return [(name.rpartition(".")[0].replace(".", "/") + ".py", text) for name, text in made]
+        found: dict[str, str] = {}
+        texts = [(self.names[id(m)], self.body(m)) for m in (self.root.modules() if self.root is not None else ())]
+        for name, text in [*texts, *((signature.name, text) for signature, text in self.functions.values())]:
+            path = name.rpartition(".")[0].replace(".", "/") + ".py"
+            found[path] = found.get(path, "") + text
+        return list(found.items())
 
 
 def _declared(name: str, kind: str) -> str:
