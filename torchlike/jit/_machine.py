@@ -17,7 +17,8 @@ from . import _operators
 if TYPE_CHECKING:
     from ._code import Code
 
-_WORDS: dict[str, Any] = {"inf": float("inf"), "nan": float("nan"), "int": int, "float": float, "bool": bool, "str": str, "range": range, "print": print, "zip": zip, "enumerate": enumerate}
+_WORDS: dict[str, Any] = {"inf": float("inf"), "nan": float("nan"), "int": int, "float": float, "bool": bool, "str": str, "range": range, "print": print,
+                          "zip": zip, "enumerate": enumerate}
 _TYPES = {"int": int, "float": float, "bool": bool, "str": str, "NoneType": type(None), "Device": device, "Tensor": Tensor}
 
 

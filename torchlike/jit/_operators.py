@@ -201,10 +201,12 @@ _PLAIN: dict[str, Callable] = {
     "count": lambda d, x: d.count(x), "list": list, "dict": dict, "keys": lambda d: list(d.keys()), "values": lambda d: list(d.values()),
     "items": lambda d: list(d.items()), "get": dict.get, "setdefault": dict.setdefault, "update": dict.update, "sum": sum, "any": any, "all": all,
     "__range_length": lambda low, high, step: len(range(low, high, step)), "__derive_index": lambda i, low, step: low + i * step,
-    "format": _format, "str": str, "ord": ord, "chr": chr, "slice": lambda d, a=None, b=None, step=1: d[a:b:step],
+    "format": _format,
+    "percentFormat": lambda text, *values: text % (values[0] if len(values) == 1 else values),
+    "str": str, "ord": ord, "chr": chr, "slice": lambda d, a=None, b=None, step=1: d[a:b:step],
     **{name: getattr(str, name) for name in ("lower", "upper", "strip", "lstrip", "rstrip", "split", "join", "replace", "startswith", "endswith", "find")},
 }
-_ANY_VALUE = {"__is__", "__isnot__", "append", "_set_item", "__contains__", "insert", "str", "format", "get", "setdefault", "len", "__getitem__"}
+_ANY_VALUE = {"percentFormat", "__is__", "__isnot__", "append", "_set_item", "__contains__", "insert", "str", "format", "get", "setdefault", "len", "__getitem__"}
 
 
 def _raise(message: str, kind: str = "") -> None:

@@ -89,7 +89,7 @@ class Calls(Expressions):
         f = f.__wrapped__ if isinstance(f, ScriptFunction) else f
         name = torch_name(f) if callable(f) else None
         place, _, own = (name or "").rpartition(".")
-        if place == "torch.nn.functional":
+        if place == "torch.nn.functional" or place == "torch.functional" and library.knows(own):
             return self._functional(node, own, args, named)
         if place.startswith("torch") and place != "torch.Tensor" and schemas.schemas(own):
             values = [self.first_class(x, node) for x in args]

@@ -218,8 +218,7 @@ class Expressions:
         if inner is not None and all(fits(v.type, inner) for v in items):
             return Value(text if common == inner else f"annotate({listed(inner)}, {text})", listed(inner))
         if common is None:
-            kinds = ", ".join(dict.fromkeys(str(v.type) for v in items))
-            raise self.source.error(node, f"Expected list type annotation: all elements of a list must have one type, but found {kinds}")
+            return Value(text, listed(union(v.type for v in items)))
         return Value(text if all(v.type == common for v in items) else f"annotate({listed(common)}, {text})", listed(common))
 
     def on_Dict(self, node: ast.Dict, hint: Type | None = None) -> Value:
@@ -260,6 +259,8 @@ class Expressions:
             target = self.bind(node.generators[0].target, Value("", item))
             elt = self.value(node.elt, inner)
         return Value(f"[{elt.text} for {target} in {text}]", listed(elt.type))
+
+    on_GeneratorExp = on_ListComp  # what it is given to takes a list
 
     def on_DictComp(self, node: ast.DictComp, hint: Type | None = None) -> Value:
         source = self._generator(node)
@@ -323,7 +324,7 @@ class Expressions:
     def binary(self, node: Any, name: str, a: Value, b: Value) -> Value:
         """One of Python's operators on two values."""
         if name == "remainder" and a.type == STR:
-            return self.operator(node, "percentFormat", a, *([b] if b.type.name != "Tuple" else self.parts(b)))
+            return self.operator(node, "percentFormat", a, b)
         if name == "add" and a.type.name == b.type.name == "Tuple":
             return tuple_of([*self.parts(a), *self.parts(b)])
         if name == "floordiv" and a.type == TENSOR:

@@ -22,6 +22,7 @@ class Parameter(NamedTuple):
     type: Type
     default: str | None
     only_named: bool
+    broadcast: bool  # a list that a number stands for as well
 
 
 class Signature(NamedTuple):
@@ -70,7 +71,7 @@ class Function(Statements):
                 default = default_text(defaults[x.arg], t)
                 if default is None:
                     raise self.source.error(x, f"the default of '{x.arg}', {defaults[x.arg]!r}, is no {t}")
-            made.append(Parameter(x.arg, t, default, x in only_named))
+            made.append(Parameter(x.arg, t, default, x in only_named, self.own))
         returns = self.source.node.returns
         self._declared = comment[1] if comment else None if returns is None else self.source.kind(returns)
         if self.own and self._declared == ANY:
@@ -84,7 +85,7 @@ class Function(Statements):
             self._raises(RuntimeError, '"' + raises + '"')
             self.returns = self.returns or TENSOR
         elif not self.statements(body):
-            if self.returns not in (None, NONE) and not is_optional(self.returns) or self.returns is None and self.found not in (None, NONE):
+            if self.returns not in (None, NONE):
                 raise self.source.error(self.source.node, "Function was not annotated as having type None, but does not return along all paths")
             self.lines.append("return None")
             self.gives(NONE, self.source.node)
@@ -141,7 +142,8 @@ def bound(at: Statements, node: Any, signature: Signature, args: list[Any], name
             word = v.text
         else:
             try:
-                word = schemas.converted(v, p.type)
+                one = v.type == INT and without_none(p.type).name == "List" and p.broadcast
+                word = f"[{v.text}]" if one else schemas.converted(v, p.type)
             except schemas.Mismatch as reason:
                 raise at.source.error(node, f"{signature.name.rpartition('.')[2]}() {reason} for argument '{p.name}'") from None
         words.append(f"{p.name}={word}" if skipped or p.only_named else word)

@@ -1,8 +1,10 @@
 """torch.nn.functional in TorchScript. These functions are compiled, not called; `aten.name` is the operator of that name."""
 # ruff: noqa: UP006, UP035, UP045, A002  (the types as TorchScript calls them, the arguments as PyTorch does)
-from typing import List, Optional
+import math
+from typing import List, Optional, Union
 
 from ..._tensor import Tensor
+from ..script import annotate
 from .operators import aten
 
 # -- activations --------------------------------------------------------------------------------------------------------------
@@ -217,3 +219,107 @@ def embedding(input: Tensor, weight: Tensor, padding_idx: Optional[int] = None, 
 
 def pad(input: Tensor, pad: List[int], mode: str = "constant", value: Optional[float] = None) -> Tensor:
     return aten.pad(input, pad, mode, value)
+
+
+# -- torch.functional ---------------------------------------------------------------------------------------------------------
+
+
+def unique(input: Tensor, sorted: bool = True) -> Tensor:
+    return aten._unique2(input, sorted)[0]
+
+
+# -- sizes --------------------------------------------------------------------------------------------------------------------
+
+
+def _resized(input: Tensor, size: Optional[List[int]], scale_factor: Optional[List[float]]) -> List[int]:
+    spatial = input.dim() - 2
+    out = annotate(List[int], [])
+    if size is not None:
+        for i in range(spatial):
+            out.append(size[0] if len(size) == 1 else size[i])
+    elif scale_factor is not None:
+        for i in range(spatial):
+            out.append(int(math.floor(float(input.size(i + 2)) * (scale_factor[0] if len(scale_factor) == 1 else scale_factor[i]))))
+    else:
+        raise ValueError("either size or scale_factor should be defined")
+    return out
+
+
+def interpolate(input: Tensor, size: Optional[Union[int, List[int]]] = None, scale_factor: Optional[Union[float, List[float]]] = None, mode: str = "nearest",
+                align_corners: Optional[bool] = None, recompute_scale_factor: Optional[bool] = None, antialias: bool = False) -> Tensor:
+    sizes: Optional[List[int]] = None
+    if size is not None:
+        if isinstance(size, int):
+            sizes = [size]
+        else:
+            sizes = size
+    factors: Optional[List[float]] = None
+    if scale_factor is not None:
+        if isinstance(scale_factor, float):
+            factors = [scale_factor]
+        else:
+            factors = scale_factor
+    dim = input.dim()
+    corners = False
+    if align_corners is not None:
+        if mode == "nearest" or mode == "area" or mode == "nearest-exact":
+            raise ValueError("align_corners option can only be set with the interpolating modes: linear | bilinear | bicubic | trilinear")
+        corners = align_corners
+    if recompute_scale_factor is not None and recompute_scale_factor:
+        sizes = _resized(input, sizes, factors)
+        factors = None
+    if mode == "area":
+        area = _resized(input, sizes, factors)
+        if dim == 3:
+            return aten.adaptive_avg_pool1d(input, area)
+        if dim == 4:
+            return aten.adaptive_avg_pool2d(input, area)
+        return aten.adaptive_avg_pool3d(input, area)
+    if sizes is not None:
+        sizes = _resized(input, sizes, None)
+    if factors is not None and len(factors) == 1:
+        one = factors[0]
+        factors = [one for i in range(dim - 2)]
+    if antialias:
+        if mode == "bilinear" and dim == 4:
+            return aten._upsample_bilinear2d_aa(input, sizes, corners, factors)
+        if mode == "bicubic" and dim == 4:
+            return aten._upsample_bicubic2d_aa(input, sizes, corners, factors)
+        raise ValueError("Anti-alias option is only supported for bilinear and bicubic modes")
+    if dim == 3 and mode == "nearest":
+        return aten.upsample_nearest1d(input, sizes, factors)
+    if dim == 4 and mode == "nearest":
+        return aten.upsample_nearest2d(input, sizes, factors)
+    if dim == 5 and mode == "nearest":
+        return aten.upsample_nearest3d(input, sizes, factors)
+    if dim == 3 and mode == "nearest-exact":
+        return aten._upsample_nearest_exact1d(input, sizes, factors)
+    if dim == 4 and mode == "nearest-exact":
+        return aten._upsample_nearest_exact2d(input, sizes, factors)
+    if dim == 5 and mode == "nearest-exact":
+        return aten._upsample_nearest_exact3d(input, sizes, factors)
+    if dim == 3 and mode == "linear":
+        return aten.upsample_linear1d(input, sizes, corners, factors)
+    if dim == 4 and mode == "bilinear":
+        return aten.upsample_bilinear2d(input, sizes, corners, factors)
+    if dim == 5 and mode == "trilinear":
+        return aten.upsample_trilinear3d(input, sizes, corners, factors)
+    if dim == 4 and mode == "bicubic":
+        return aten.upsample_bicubic2d(input, sizes, corners, factors)
+    raise NotImplementedError(f"Input Error: Only 3D, 4D and 5D input Tensors supported (got {dim}D) for the modes: nearest | linear | bilinear | bicubic | "
+                              f"trilinear | area | nearest-exact (got {mode})")
+
+
+def upsample(input: Tensor, size: Optional[Union[int, List[int]]] = None, scale_factor: Optional[Union[float, List[float]]] = None, mode: str = "nearest",
+             align_corners: Optional[bool] = None) -> Tensor:
+    return interpolate(input, size, scale_factor, mode, align_corners)
+
+
+def grid_sample(input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mode: str = "zeros", align_corners: Optional[bool] = None) -> Tensor:
+    how = 0 if mode == "bilinear" else 1 if mode == "nearest" else 2
+    outside = 0 if padding_mode == "zeros" else 1 if padding_mode == "border" else 2
+    return aten.grid_sampler(input, grid, how, outside, align_corners if align_corners is not None else False)
+
+
+def affine_grid(theta: Tensor, size: List[int], align_corners: Optional[bool] = None) -> Tensor:
+    return aten.affine_grid_generator(theta, size, align_corners if align_corners is not None else False)

@@ -125,6 +125,10 @@ def holds(x: Any, t: Type) -> bool:
         return False
 
 
+class Recursive(Exception):
+    """A function calls itself."""
+
+
 class Program:
     """All that is reached from a module's methods, or from a function."""
 
@@ -228,7 +232,7 @@ class Program:
 
     def _made(self, key: Any, f: Any, owner: Held | None, name: str) -> tuple[Signature, str]:
         if key in self.under_way:
-            raise RuntimeError(f"function '{f.__name__}' is called recursively. Recursive calls are not supported")
+            raise Recursive(f"function '{f.__name__}' is called recursively. Recursive calls are not supported")
         kind = mark(f)
         if kind == IGNORED:
             raise RuntimeError(f"Could not export Python function call '{f.__name__}'. Remove calls to Python functions before export. Did you forget to add @script "
@@ -259,11 +263,17 @@ class Program:
 
     def call_method(self, at: Any, node: Any, f: Method, args: list[Any], named: dict[str, Any]) -> Value:
         from .expressions import member
-        signature = self._signature(f.owner, f.name)
+        try:
+            signature = self._signature(f.owner, f.name)
+        except Recursive as error:
+            raise at.source.error(node, str(error)) from None
         return Value(f"{member(f.owner.text, f.name)}({bound(at, node, signature, args, named)})", signature.returns)
 
     def call_function(self, at: Any, node: Any, f: FunctionType, args: list[Any], named: dict[str, Any]) -> Value:
-        signature = self.compiled_function(f)
+        try:
+            signature = self.compiled_function(f)
+        except Recursive as error:
+            raise at.source.error(node, str(error)) from None
         return Value(f"{signature.name}({bound(at, node, signature, args, named)})", signature.returns)
 
     def compiled_function(self, f: FunctionType) -> Signature:

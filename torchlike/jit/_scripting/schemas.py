@@ -185,7 +185,7 @@ def converted(v: Value, t: Type, conversions: bool = True, count: int = 0, bound
             return v.text
         if v.empty:
             return f"annotate({inner}, [])"
-    if inner == DEVICE and v.type.name == "str":
+    if conversions and inner == DEVICE and v.type.name == "str":
         return f"torch.device({v.text})"
     if conversions and v.type == TENSOR and inner in (INT, FLOAT, NUMBER):
         return f"{inner}({v.text})" if inner != NUMBER else f"torch.item({v.text})"
@@ -193,6 +193,14 @@ def converted(v: Value, t: Type, conversions: bool = True, count: int = 0, bound
         return f"{inner}({v.text})"
     if inner == FLOAT and v.type == INT and v.loose:  # a layer's own number, where Python takes both
         return float_text(float(v.constant))
+    if t.name == "Union":
+        for member in t.args:
+            try:
+                word = converted(v, member, False, count)
+                n = len(v.type.args)  # a union takes no tuple for a list
+                return word if v.type.name != "Tuple" or member.name != "List" else f"[{', '.join(f'{v.text}[{i}]' for i in range(n))}]"
+            except Mismatch:
+                pass
     raise Mismatch(f"Expected a value of type '{t}' but instead found type '{v.type}'")
 
 

@@ -14,7 +14,7 @@ from .types import Type, Unknown, of_annotation
 
 _NODES = {"FunctionDef": "function definitions", "ClassDef": "class definitions", "With": "with statements", "Try": "try blocks", "Delete": "del statements",
           "Import": "import statements", "ImportFrom": "import statements", "Global": "global variables", "Nonlocal": "nonlocal variables",
-          "Lambda": "lambda functions", "SetComp": "set comprehensions", "GeneratorExp": "generator expressions", "Yield": "yield statements",
+          "Lambda": "lambda functions", "SetComp": "set comprehensions", "Yield": "yield statements",
           "Starred": "starred expressions", "NamedExpr": "assignment expressions", "Set": "set literals", "Await": "await expressions", "Match": "match statements"}
 
 
