@@ -358,6 +358,20 @@ def test_numpy_of_tensor_sees_edits(torch):
 
 
 @same
+@pytest.mark.filterwarnings("ignore:__array__")  # real torch's takes no `copy`
+def test_numpys_own_functions_copy_or_share(torch):
+    import numpy as np
+    x = torch.zeros(2, 3)
+    copies = np.array(x), np.copy(x), np.array(x[1]), np.array(x, dtype=np.float64), np.asarray(x, dtype=np.int32), np.array(x, copy=True)
+    shared = np.asarray(x), np.array(x, copy=None), np.asarray(x[1])
+    for k, array in enumerate(copies):
+        array[...] = -1 - k
+    for k, array in enumerate(shared):
+        array[..., k] = 1 + k
+    return x, *copies, *shared
+
+
+@same
 def test_in_place_on_saved_values_gives_torchs_gradient_when_allowed(torch):
     x = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
     y = x + 1

@@ -72,8 +72,7 @@ def numpy(self, *, force: bool = False) -> np.ndarray:
 
 
 def _array(self, dtype=None, copy=None):
-    a = self.numpy()
-    return a if dtype is None else a.astype(dtype, copy=False)
+    return np.array(self.numpy(), dtype, copy=copy)
 
 
 def _truth(self) -> bool:
