@@ -27,6 +27,10 @@ class PackedSequence_(namedtuple("PackedSequence", ["data", "batch_sizes", "sort
     """The fields of PackedSequence."""
 
     __slots__ = ()
+    data: Tensor
+    batch_sizes: Tensor
+    sorted_indices: Tensor | None
+    unsorted_indices: Tensor | None
 
 
 PackedSequence_.__name__ = "PackedSequence_"

@@ -13,8 +13,8 @@ from ..._tensor import Tensor
 from ...nn.modules.module import Module
 from .._write import _VERSION, _int, _Pickler, _text
 from ..script_function import ScriptFunction
-from .function import Signature
 from .modules import Program, of_function, of_module
+from .signature import Signature
 from .types import Type, without_none
 from .values import literal
 

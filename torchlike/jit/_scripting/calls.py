@@ -18,8 +18,9 @@ from ..script import annotate, is_scripting, is_tracing
 from ..script_function import ScriptFunction
 from . import library, schemas
 from .expressions import CASTS, Condition, Expressions, member
-from .types import BOOL, FLOAT, INT, NONE, NUMBER, STR, TENSOR, Type, is_optional, listed, paired, without_none
-from .values import Held, Loop, Method, Operator, Outside, Several, Special, Value, literal, tuple_of
+from .signature import Parameter, Signature, bound, default_text
+from .types import BOOL, FLOAT, INT, NONE, NUMBER, STR, TENSOR, Type, Unknown, is_optional, listed, named_tuple, paired, without_none
+from .values import VARIES, Held, Loop, Method, Operator, Outside, Several, Special, Value, literal, tuple_of
 
 _CONTAINERS = {list: "List", tuple: "Tuple", dict: "Dict"}
 _AS_OPERATORS = {sum: "sum", any: "any", all: "all", sorted: "sorted", ord: "ord", chr: "chr", round: "round", hex: "hex", bin: "bin", oct: "oct",
@@ -87,6 +88,8 @@ class Calls(Expressions):
     def called_outside(self, node: Any, f: Any, args: list[Any], named: dict[str, Any]) -> Any:
         """The call of a Python object."""
         f = f.__wrapped__ if isinstance(f, ScriptFunction) else f
+        if inspect.isfunction(f) and self.program.replaced(f) is not f:
+            return self.program.call_function(self, node, self.program.replaced(f), args, named)
         name = torch_name(f) if callable(f) else None
         place, _, own = (name or "").rpartition(".")
         if place == "torch.nn.functional" or place == "torch.functional" and library.knows(own):
@@ -104,9 +107,22 @@ class Calls(Expressions):
             raise self.source.error(node, f"{name or f.__qualname__} cannot be compiled: TorchScript has no such operator, or torchlike cannot write it")
         if inspect.isfunction(f):
             return self.program.call_function(self, node, f, args, named)
+        if inspect.isclass(f) and issubclass(f, tuple) and hasattr(f, "_fields"):
+            return self._named_tuple(node, f, args, named)
         if inspect.isclass(f):
             raise self.source.error(node, f"Python type cannot be used as a value: class '{f.__qualname__}'")
         raise self.source.error(node, f"Python builtin {f!r} is currently not supported in Torchscript")
+
+    def _named_tuple(self, node: Any, cls: type, args: list[Any], named: dict[str, Any]) -> Value:
+        """An instance of a NamedTuple's class."""
+        try:
+            t = named_tuple(cls)
+        except Unknown as reason:
+            raise self.source.error(node, str(reason)) from None
+        defaults = {k: default_text(x, kind) for k, kind in zip(t.fields, t.args) for x in [cls._field_defaults.get(k, VARIES)] if x is not VARIES}
+        fields = [Parameter(k, kind, defaults.get(k), False, False) for k, kind in zip(t.fields, t.args)]
+        made = bound(self, node, Signature(t.named, fields, t), [*args], named, whole=True)
+        return Value(f"{t.named}({made})", t)
 
     def _functional(self, node: Any, name: str, args: list[Any], named: dict[str, Any]) -> Any:
         """A function of torch.nn.functional."""

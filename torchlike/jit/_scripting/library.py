@@ -19,11 +19,27 @@ _ALWAYS = {"fold": {"dilation": 1, "padding": 0, "stride": 1}, "unfold": {"dilat
 
 @functools.cache
 def _written() -> dict[str, FunctionType]:
-    from . import functional, losses
+    from . import attention, functional, losses
     found: dict[str, FunctionType] = {}
-    for module in (functional, losses):
+    for module in (attention, functional, losses):
         found |= {name: f for name, f in vars(module).items() if isinstance(f, FunctionType) and f.__module__ == module.__name__}
     return found
+
+
+@functools.cache
+def replacements() -> dict[FunctionType, FunctionType]:
+    """What is compiled in place of which method or function of torchlike's."""
+    from . import attention, layers, recurrent
+    return {**layers.methods(), **recurrent.methods(), **attention.methods()}
+
+
+def replacement(f: FunctionType, m: Any) -> FunctionType:
+    """What is compiled in place of a function of torchlike's, or of a method of this module."""
+    from ... import nn
+    from . import recurrent
+    if isinstance(m, nn.LSTM) and f.__name__ in recurrent.LSTM:
+        return recurrent.LSTM[f.__name__]
+    return replacements().get(f, f)
 
 
 def written(name: str) -> FunctionType | None:

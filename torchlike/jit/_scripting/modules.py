@@ -10,8 +10,9 @@ from ..._torch_names import public
 from ...nn.modules.container import ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
 from ...nn.modules.module import Module
 from ..script import EXPORTED, IGNORED, UNUSED
-from .function import Function, Signature, bound
-from .types import BOOL, NONE, TENSOR, Type, Unknown, fits, of_annotation, of_value
+from .function import Function
+from .signature import Signature, bound
+from .types import BOOL, NONE, TENSOR, Type, Unknown, fits, named_types, of_annotation, of_value
 from .values import Held, Method, Outside, Value, literal, quoted
 
 _HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
@@ -198,6 +199,8 @@ class Program:
             return self._container_method(at, node, owner, name) or Method(owner, name)
         if isinstance(static, staticmethod):
             return Outside(static.__func__)
+        if static is not None and at.own and isinstance(static, property) and isinstance(getattr(m, name), list):
+            return at.list_of([Value(member(owner.text, k), TENSOR) for x in getattr(m, name) for k, p in m._parameters.items() if p is x], node)
         if isinstance(static, property):
             return self.call_method(at, node, Method(owner, name), [], {})
         if static is not None and (at.own or is_own(type(m))):
@@ -240,7 +243,7 @@ class Program:
         f = inspect.unwrap(f)
         self.under_way.add(key)
         try:
-            f = self.replaced(f)
+            f = self.replaced(f, owner)
             own = is_own(f)
             function = Function(f, self, owner, own)
             text, returns = function.compiled(name.rpartition(".")[2], "Cannot call @unused methods" if kind == UNUSED else "")
@@ -248,12 +251,10 @@ class Program:
             self.under_way.discard(key)
         return Signature(name, function.arguments, returns), text
 
-    def replaced(self, f: FunctionType) -> FunctionType:
+    def replaced(self, f: FunctionType, owner: Held | None = None) -> FunctionType:
         """What is compiled in a function's place."""
-        if not is_own(f):
-            return f
-        from .layers import methods
-        return methods().get(f, f)
+        from .library import replacement
+        return replacement(f, None if owner is None else owner.module) if is_own(f) else f
 
     def is_library(self, f: Any) -> bool:
         return (getattr(f, "__module__", None) or "").startswith(__name__.rpartition(".")[0] + ".")
@@ -263,6 +264,8 @@ class Program:
 
     def call_method(self, at: Any, node: Any, f: Method, args: list[Any], named: dict[str, Any]) -> Value:
         from .expressions import member
+        if f.name == "forward" and args and isinstance(args[0], Value) and args[0].type.named and hasattr(f.owner.module, "_forward_packed"):
+            f = Method(f.owner, "_forward_packed")
         try:
             signature = self._signature(f.owner, f.name)
         except Recursive as error:
@@ -306,7 +309,12 @@ class Program:
         """The text of each file."""
         found: dict[str, str] = {}
         texts = [(self.names[id(m)], self.body(m)) for m in (self.root.modules() if self.root is not None else ())]
-        for name, text in [*texts, *((signature.name, text) for signature, text in self.functions.values())]:
+        texts += [(signature.name, text) for signature, text in self.functions.values()]
+        for t in named_types():  # those that the text speaks of
+            if any(t.named in text for _, text in texts):
+                fields = "".join(f"  {name} : {kind}\n" for name, kind in zip(t.fields, t.args))
+                texts.append((t.named, f"class {t.named.rpartition('.')[2]}(NamedTuple):\n{fields}"))
+        for name, text in texts:
             path = name.rpartition(".")[0].replace(".", "/") + ".py"
             found[path] = found.get(path, "") + text
         return list(found.items())

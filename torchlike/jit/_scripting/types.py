@@ -11,17 +11,21 @@ from typing import Any
 from ..._core.device import device
 from ..._core.dtype import dtype
 from ..._tensor import Tensor
+from ..._torch_names import public
 
 
 @dataclass(frozen=True)
 class Type:
-    """A type; `args` are those inside it. `fields` name the parts of an operator's tuple."""
+    """A type; `args` are those inside it. `fields` name the parts of a tuple, whose class is `named` where it has one."""
 
     name: str
     args: tuple[Type, ...] = ()
     fields: tuple[str, ...] = field(default=(), compare=False)
+    named: str = ""
 
     def __str__(self) -> str:
+        if self.named:
+            return self.named
         if self.name == "Tuple" and not self.args:
             return "Tuple[()]"
         return f"{self.name}[{', '.join(map(str, self.args))}]" if self.args else self.name
@@ -85,6 +89,8 @@ def fits(a: Type, b: Type) -> bool:
         return a == NONE or fits(a, b.args[0])
     if b.name == "Union":
         return any(fits(a, x) for x in b.args)
+    if b.named:
+        return False
     return a.name == b.name == "Tuple" and len(a.args) == len(b.args) and all(map(fits, a.args, b.args))
 
 
@@ -119,6 +125,8 @@ def of_annotation(hint: Any) -> Type:
         return INT
     if hint is Any:
         return ANY
+    if isinstance(hint, type) and issubclass(hint, tuple) and hasattr(hint, "_fields"):
+        return named_tuple(hint)
     origin, args = typing.get_origin(hint), typing.get_args(hint)
     if origin is typing.Final:
         return of_annotation(args[0])
@@ -134,6 +142,29 @@ def of_annotation(hint: Any) -> Type:
     raise Unknown(f"Unknown type annotation: '{name}'")
 
 
+_NAMED: dict[type, Type] = {}
+
+
+def named_tuple(cls: type) -> Type:
+    """The type of a NamedTuple's class."""
+    if cls not in _NAMED:
+        try:
+            hints = typing.get_type_hints(cls)
+        except NameError as error:
+            raise Unknown(f"Unknown type annotation in {cls.__qualname__}: {error}") from None
+        module = public(cls.__module__)
+        name = ".".join(["__torch__", *(module.split(".") if module != "__main__" else ()), cls.__name__])
+        others = sum(t.named.rpartition(".")[2].split("___")[0] == cls.__name__ for t in _NAMED.values())
+        name = name if not others else f"{name.rpartition('.')[0]}.___torch_mangle_named_{others}.{cls.__name__}"
+        _NAMED[cls] = Type("Tuple", tuple(of_annotation(hints[f]) if f in hints else TENSOR for f in cls._fields), tuple(cls._fields), name)
+    return _NAMED[cls]
+
+
+def named_types() -> Iterable[Type]:
+    """The types of the NamedTuples that were met so far."""
+    return _NAMED.values()
+
+
 def of_value(x: Any) -> Type:
     """The type of a Python value. Raises Unknown."""
     if type(x) in _PLAIN:
@@ -146,6 +177,8 @@ def of_value(x: Any) -> Type:
         return DEVICE
     if type(x).__name__ in ("memory_format", "layout"):
         return INT
+    if isinstance(x, tuple) and hasattr(x, "_fields"):
+        return named_tuple(type(x))
     if isinstance(x, tuple):
         return paired(map(of_value, x))
     if isinstance(x, list) and x:
