@@ -414,6 +414,69 @@ class M(nn.Module):
     def python_only(self, x):
         return x * 2
 """, ["x"], ["x", "x>0"]),
+    "tagger": ("""
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embed, self.lstm, self.out = nn.Embedding(5, 4), nn.LSTM(4, 3, 2, batch_first=True, bidirectional=True), nn.Linear(6, 2)
+        self.gru = nn.GRU(4, 3)
+
+    def forward(self, ids, lengths, hidden: Optional[Tuple[Tensor, Tensor]] = None):
+        x = self.embed(ids)
+        out, (h, c) = self.lstm(x, hidden)
+        packed = nn.utils.rnn.pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False)
+        short, _ = self.lstm(packed)
+        padded, found = nn.utils.rnn.pad_packed_sequence(short, batch_first=True)
+        g, last = self.gru(x.transpose(0, 1))
+        return F.log_softmax(self.out(out), dim=-1), h, c, self.out(padded), found, g, last
+""", ["ids", "lengths"], ["ids", "lengths", "state"]),
+    "transformer": ("""
+class Positions(nn.Module):
+    def __init__(self, d: int, most: int = 10):
+        super().__init__()
+        self.dropout = nn.Dropout(0.0)
+        self.register_buffer("pe", torch.linspace(0, 1, most * d).reshape(most, 1, d))
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = x + self.pe[:x.size(0)]
+        return self.dropout(x)
+
+
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.positions = Positions(4)
+        layer = nn.TransformerEncoderLayer(4, 2, 8, 0.0, activation="gelu")
+        self.encoder = nn.TransformerEncoder(layer, 2, nn.LayerNorm(4), enable_nested_tensor=False)
+        self.decoder = nn.TransformerDecoderLayer(4, 2, 8, 0.0)
+        self.attention = nn.MultiheadAttention(4, 2, batch_first=True)
+
+    def forward(self, x, padding: Optional[Tensor] = None):
+        y = self.encoder(self.positions(x), src_key_padding_mask=padding)
+        mask = torch.triu(torch.ones(x.size(0), x.size(0), dtype=torch.bool), diagonal=1)
+        z = self.encoder(x, mask)
+        a, w = self.attention(x, y, y, need_weights=True)
+        return y, z, self.decoder(x, y, tgt_mask=mask), a, w
+""", ["sequence"], ["sequence", "padding"]),
+    "named tuples": ("""
+class Output(NamedTuple):
+    logits: torch.Tensor
+    loss: Optional[torch.Tensor]
+    count: int = 3
+
+
+class M(nn.Module):
+    def helper(self, x) -> Output:
+        return Output(x, None)
+
+    def forward(self, x):
+        made = self.helper(x)
+        a, b, n = made
+        last = Output(logits=made.logits + 1, loss=a.sum(), count=n + made.count)
+        loss = last.loss
+        assert loss is not None
+        return last.logits * loss, last.count, len(made), made[2]
+""", ["x"]),
     "shared": ("""
 class M(nn.Module):
     def __init__(self):
@@ -429,13 +492,15 @@ class M(nn.Module):
 }
 
 LAYERS = ["Linear(3, 2)", "Identity()", "LayerNorm(3)", "BatchNorm1d(3)", "ReLU6()", "GELU('tanh')", "Hardswish()", "PReLU()", "Softmax(-1)", "LogSoftmax(1)",
-          "Dropout(0.0)", "Flatten(0)", "Softplus(2, 10)", "Threshold(0.1, 20)", "Tanhshrink()", "CELU(0.5)", "LogSigmoid()", "GLU(0)", "Sequential(nn.Linear(3, 4), nn.SiLU())"]
+          "Dropout(0.0)", "Flatten(0)", "Softplus(2, 10)", "Threshold(0.1, 20)", "Tanhshrink()", "CELU(0.5)", "LogSigmoid()", "GLU(0)", "LSTMCell(3, 2)",
+          "GRUCell(3, 2)", "RNNCell(3, 2)", "LSTM(3, 2)", "Sequential(nn.Linear(3, 4), nn.SiLU())"]
 IMAGE_LAYERS = ["GroupNorm(1, 3)", "Conv2d(3, 4, 3, 2, 1, 2)", "Conv2d(3, 6, 3, padding='same', groups=3)",
-                "Conv2d(3, 4, 3, padding=1, padding_mode='reflect', bias=False)", "BatchNorm2d(3, affine=False)",
-                "BatchNorm2d(3, momentum=None)", "BatchNorm2d(3, track_running_stats=False)", "MaxPool2d(3, 2, 1)", "AvgPool2d(2, count_include_pad=False)", "AdaptiveAvgPool2d(1)",
-                "AdaptiveMaxPool2d((2, 3))", "Upsample(scale_factor=2)", "Upsample(size=(5, 6), mode='bilinear', align_corners=False)",
-                "ZeroPad2d((1, 2, 0, 1))", "ReflectionPad2d(1)",
-                "Dropout2d(0.0)", "PixelUnshuffle(2)", "Unfold((2, 2))", "LocalResponseNorm(2)", "ConstantPad2d(1, 2)", "Softmax2d()", "Conv2d(3, 4, (3, 1), padding=(1, 0))"]
+                "Conv2d(3, 4, 3, padding=1, padding_mode='reflect', bias=False)", "BatchNorm2d(3, affine=False)", "BatchNorm2d(3, momentum=None)",
+                "BatchNorm2d(3, track_running_stats=False)", "MaxPool2d(3, 2, 1)", "AvgPool2d(2, count_include_pad=False)", "AdaptiveAvgPool2d(1)",
+                "AdaptiveMaxPool2d((2, 3))", "Upsample(scale_factor=2)", "Upsample(size=(5, 6), mode='bilinear', align_corners=False)", "ZeroPad2d((1, 2, 0, 1))",
+                "ReflectionPad2d(1)", "Dropout2d(0.0)", "InstanceNorm2d(3, affine=True)", "ConvTranspose2d(3, 2, 3, 2, 1, 1)", "AdaptiveAvgPool2d((None, 2))",
+                "CircularPad2d(1)", "MaxPool2d(2, return_indices=True)", "LPPool2d(2.0, 3, 2)", "PixelUnshuffle(2)", "Unfold((2, 2))", "LocalResponseNorm(2)",
+                "ConstantPad2d(1, 2)", "Softmax2d()", "Conv2d(3, 4, (3, 1), padding=(1, 0))"]
 
 ERRORS = {
     "varargs": """

@@ -32,7 +32,8 @@ def given(args, lib):
     """Arguments, where strings of x and w stand for tensors."""
     x = lib.from_numpy(X.copy())
     made = {"x": x, "-x": -x, "x>0": x > 0, "w": lib.from_numpy(np.linspace(-1, 1, 12, dtype=np.float32).reshape(4, 3)), "image": lib.linspace(-1, 1, 384).reshape(2, 3, 8, 8),
-            "ids": lib.tensor([[0, 3, 2], [1, 1, 4]]), "sequence": lib.linspace(-1, 1, 24).reshape(2, 3, 4)}
+            "ids": lib.tensor([[0, 3, 2], [1, 1, 4]]), "sequence": lib.linspace(-1, 1, 24).reshape(3, 2, 4),
+            "lengths": lib.tensor([2, 3]), "state": (lib.ones(4, 2, 3), lib.zeros(4, 2, 3)), "padding": lib.tensor([[False, False, True], [False, True, True]])}
     return [made[a] if isinstance(a, str) and a in made else type(a)(a) if isinstance(a, (list, dict)) else a for a in args]
 
 

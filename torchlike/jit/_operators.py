@@ -5,12 +5,11 @@ Only what stands in these tables or is an operator of `torch.ops.aten` can be ca
 from __future__ import annotations
 
 import math
-import operator
 import warnings
 from collections.abc import Callable
 from typing import Any
 
-from .. import _ops
+from .. import _VF, _ops
 from .._core import dtype as dt
 from .._core.device import device
 from .._public import FUNCTIONS
@@ -18,8 +17,10 @@ from .._tensor import Tensor
 from ..amp.autocast_mode import is_autocast_enabled
 from ..autograd.grad_mode import is_grad_enabled
 from ..nn import functional as F
+from ..nn.utils import rnn as utils_rnn
 from ..ops import rnn
 from ..ops.layouts import LAYOUTS
+from ._plain import ANY_VALUE, PLAIN
 from .script import Error
 
 # -- numbers that stand for types ----------------------------------------------------------------------------------------
@@ -143,10 +144,26 @@ def _encoder_layer(x: Tensor, embed_dim: int, heads: int, qkv_weight: Tensor, qk
     return second(x + feed(x))
 
 
+_MARGIN = ("p", "margin", "weight", "reduction")
 _LOSSES = {"mse_loss": ("reduction",), "l1_loss": ("reduction",), "smooth_l1_loss": ("reduction", "beta"), "huber_loss": ("reduction", "delta"),
            "binary_cross_entropy": ("weight", "reduction"), "kl_div": ("reduction", "log_target"),
            "binary_cross_entropy_with_logits": ("weight", "pos_weight", "reduction"), "nll_loss": ("weight", "reduction", "ignore_index"),
            "cross_entropy": ("weight", "reduction", "ignore_index", "label_smoothing")}
+
+
+def _packed(x: Tensor, lengths: Tensor, batch_first: bool) -> tuple[Tensor, Tensor]:
+    return utils_rnn.pack_padded_sequence(x, lengths, batch_first)[:2]
+
+
+def _padded(data: Tensor, sizes: Tensor, batch_first: bool, value: float, total: int) -> tuple[Tensor, Tensor]:
+    return utils_rnn.pad_packed_sequence(utils_rnn.PackedSequence(data, sizes), batch_first, value, total)
+
+
+def _renormed(weight: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> Tensor:
+    F.embedding(indices, weight, None, max_norm, norm_type)
+    return weight
+
+
 _ATEN: dict[str, Callable] = {
     "to": _to, "_convolution": _convolution, "elu": _elu, "elu_": lambda x, *args: x.copy_(_elu(x, *args)), "log_sigmoid": F.logsigmoid, "index_put_": _index_put,
     "softmax": _softmax(F.softmax), "log_softmax": _softmax(F.log_softmax), "size": lambda x, dim=None: list(x.shape) if dim is None else x.size(dim),
@@ -158,6 +175,11 @@ _ATEN: dict[str, Callable] = {
     "grid_sampler": lambda x, grid, mode, padding, align: F.grid_sample(x, grid, ("bilinear", "nearest", "bicubic")[mode],
                                                                         ("zeros", "border", "reflection")[padding], align),
     "im2col": F.unfold, "col2im": F.fold, "fractional_max_pool2d": lambda x, kernel, size, samples: F.fractional_max_pool2d(x, kernel, size, None, True, samples),
+    "_pack_padded_sequence": _packed, "_pad_packed_sequence": _padded, "pad_sequence": utils_rnn.pad_sequence, "embedding_renorm_": _renormed,
+    "cpu": lambda x: x.cpu(), "cuda": lambda x: x.cuda(), "element_size": lambda x: x.element_size(), "as_tensor": FUNCTIONS["as_tensor"],
+    "promote_types": lambda a, b: _number(FUNCTIONS["promote_types"](_dtype(a), _dtype(b))), "multi_margin_loss": _reduced(F.multi_margin_loss, _MARGIN),
+    **{f"max_pool{n}d_with_indices": getattr(F, f"max_pool{n}d_with_indices") for n in (1, 2, 3)},
+    **{name: getattr(_VF, name) for name in ("lstm_cell", "gru_cell", "rnn_tanh_cell", "rnn_relu_cell")},
     **{name: getattr(rnn, name) for name in ("lstm", "gru", "rnn_tanh", "rnn_relu")},
     **{{"cross_entropy": "cross_entropy_loss", "nll_loss": "nll_loss_nd"}.get(name, name): _reduced(getattr(F, name), names)
        for name, names in _LOSSES.items()}, "nll_loss": _reduced(F.nll_loss, _LOSSES["nll_loss"]),
@@ -169,44 +191,6 @@ _SAME = {"linear", "gelu", "silu", "mish", "hardsigmoid", "hardswish", "hardtanh
          "avg_pool2d", "avg_pool3d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "max_pool2d", "max_pool3d", "scaled_dot_product_attention", "one_hot", "relu6",
          "softshrink"}
 _REFUSED = {"from_file"}  # reads a file
-
-
-# -- operators on Python's values ----------------------------------------------------------------------------------------
-
-
-def _format(text: str, *values: Any) -> str:
-    for v in values:
-        text = text.replace("{}", str(v), 1)
-    return text
-
-
-def _appended(items: list, x: Any) -> list:
-    items.append(x)
-    return items
-
-
-def _divided(a: Any, b: Any, rounding_mode: str | None = None) -> Any:
-    return a / b if rounding_mode is None else math.floor(a / b) if rounding_mode == "floor" else math.trunc(a / b)
-
-
-_PLAIN: dict[str, Callable] = {
-    "add": operator.add, "add_": operator.iadd, "sub": operator.sub, "mul": operator.mul, "div": _divided, "floordiv": operator.floordiv, "pow": math.pow,
-    "remainder": operator.mod, "fmod": math.fmod, "neg": operator.neg, "abs": abs, "eq": operator.eq, "ne": operator.ne, "lt": operator.lt, "le": operator.le,
-    "gt": operator.gt, "ge": operator.ge, "__and__": operator.and_, "__or__": operator.or_, "__xor__": operator.xor, "__not__": operator.not_,
-    "bitwise_not": operator.invert, "__lshift__": operator.lshift, "__rshift__": operator.rshift, "__is__": operator.is_, "__isnot__": operator.is_not,
-    "floor": math.floor, "ceil": math.ceil, "round": lambda x: float(round(x)), "sqrt": math.sqrt, "exp": math.exp, "log": math.log, "sin": math.sin, "cos": math.cos,
-    "__getitem__": operator.getitem, "__contains__": operator.contains, "__delitem__": operator.delitem, "_set_item": operator.setitem, "append": _appended,
-    "extend": list.extend, "insert": list.insert, "pop": lambda d, *k: d.pop(*k), "clear": lambda d: d.clear(), "reverse": list.reverse,
-    "sort": lambda items, reverse=False: items.sort(reverse=reverse), "sorted": sorted, "copy": lambda d: d.copy(), "index": lambda d, x: d.index(x),
-    "count": lambda d, x: d.count(x), "list": list, "dict": dict, "keys": lambda d: list(d.keys()), "values": lambda d: list(d.values()),
-    "items": lambda d: list(d.items()), "get": dict.get, "setdefault": dict.setdefault, "update": dict.update, "sum": sum, "any": any, "all": all,
-    "__range_length": lambda low, high, step: len(range(low, high, step)), "__derive_index": lambda i, low, step: low + i * step,
-    "format": _format,
-    "percentFormat": lambda text, *values: text % (values[0] if len(values) == 1 else values),
-    "str": str, "ord": ord, "chr": chr, "slice": lambda d, a=None, b=None, step=1: d[a:b:step],
-    **{name: getattr(str, name) for name in ("lower", "upper", "strip", "lstrip", "rstrip", "split", "join", "replace", "startswith", "endswith", "find")},
-}
-_ANY_VALUE = {"percentFormat", "__is__", "__isnot__", "append", "_set_item", "__contains__", "insert", "str", "format", "get", "setdefault", "len", "__getitem__"}
 
 
 def _raise(message: str, kind: str = "") -> None:
@@ -228,7 +212,7 @@ _PRIM: dict[str, Callable] = {
 
 def aten(name: str) -> Callable:
     """The operator `aten::name`, as `torch.name` in the text."""
-    plain = _PLAIN.get(name)
+    plain = PLAIN.get(name)
     if name == "warn":
         return _warn
     made = _ATEN.get(name)
@@ -247,7 +231,7 @@ def aten(name: str) -> Callable:
 
 
 def _is_plain(name: str, args: tuple) -> bool:
-    if name in _ANY_VALUE:
+    if name in ANY_VALUE:
         return not args or not isinstance(args[0], Tensor)
     return not any(isinstance(a, Tensor) for a in args)
 

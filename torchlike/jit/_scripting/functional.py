@@ -217,6 +217,42 @@ def embedding(input: Tensor, weight: Tensor, padding_idx: Optional[int] = None, 
     return aten.embedding(weight, input, padding_idx, scale_grad_by_freq, sparse)
 
 
+def embedding_bag(input: Tensor, weight: Tensor, offsets: Optional[Tensor] = None, max_norm: Optional[float] = None, norm_type: float = 2.0,
+                  scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False, per_sample_weights: Optional[Tensor] = None,
+                  include_last_offset: bool = False, padding_idx: Optional[int] = None) -> Tensor:
+    if input.dim() == 2:
+        if offsets is not None:
+            raise ValueError("if input is 2D, then offsets has to be None, as input is treated is a mini-batch of fixed length sequences.")
+        offsets = aten.arange(0, input.numel(), input.size(1), dtype=input.dtype, device=input.device)
+        input = input.reshape(-1)
+        if per_sample_weights is not None:
+            per_sample_weights = per_sample_weights.reshape(-1)
+    if offsets is None:
+        raise ValueError("offsets has to be a 1D Tensor but got None")
+    how = 0 if mode == "sum" else 1 if mode == "mean" else 2
+    if max_norm is not None:
+        aten.embedding_renorm_(weight.detach(), input, max_norm, norm_type)
+    return aten.embedding_bag(weight, input, offsets, scale_grad_by_freq, how, sparse, per_sample_weights, include_last_offset, padding_idx)[0]
+
+
+def lp_pool1d(input: Tensor, norm_type: float, kernel_size: int, stride: Optional[int] = None, ceil_mode: bool = False) -> Tensor:
+    if stride is not None:
+        out = aten.avg_pool1d(aten.pow(input, norm_type), kernel_size, stride, 0, ceil_mode)
+    else:
+        out = aten.avg_pool1d(aten.pow(input, norm_type), kernel_size, padding=0, ceil_mode=ceil_mode)
+    return aten.pow(aten.mul(aten.mul(aten.sign(out), aten.relu(aten.abs(out))), float(kernel_size)), 1.0 / norm_type)
+
+
+def lp_pool2d(input: Tensor, norm_type: float, kernel_size: List[int], stride: Optional[List[int]] = None, ceil_mode: bool = False) -> Tensor:
+    high = kernel_size[0]
+    wide = kernel_size[0] if len(kernel_size) == 1 else kernel_size[1]
+    if stride is not None:
+        out = aten.avg_pool2d(aten.pow(input, norm_type), kernel_size, stride, 0, ceil_mode)
+    else:
+        out = aten.avg_pool2d(aten.pow(input, norm_type), kernel_size, padding=0, ceil_mode=ceil_mode)
+    return aten.pow(aten.mul(aten.mul(aten.sign(out), aten.relu(aten.abs(out))), float(high * wide)), 1.0 / norm_type)
+
+
 def pad(input: Tensor, pad: List[int], mode: str = "constant", value: Optional[float] = None) -> Tensor:
     return aten.pad(input, pad, mode, value)
 

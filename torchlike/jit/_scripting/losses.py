@@ -1,6 +1,7 @@
 """The losses of torch.nn.functional in TorchScript. They are compiled, not called."""
 # ruff: noqa: UP006, UP007, UP035, UP045, A002  (the types as TorchScript calls them, the arguments as PyTorch does)
-from typing import Optional
+import math
+from typing import Optional, Union
 
 from ..._tensor import Tensor
 from .operators import aten
@@ -117,3 +118,38 @@ def multi_margin_loss(input: Tensor, target: Tensor, p: int = 1, margin: float =
 def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Tensor, target_lengths: Tensor, blank: int = 0, reduction: str = "mean",
              zero_infinity: bool = False) -> Tensor:
     return aten.ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, _reduction(reduction), zero_infinity)
+
+
+def gaussian_nll_loss(input: Tensor, target: Tensor, var: Union[Tensor, float], full: bool = False, eps: float = 1e-6, reduction: str = "mean") -> Tensor:
+    if isinstance(var, float):
+        spread = aten.full_like(input, var)
+    else:
+        spread = aten.clone(var)
+    if spread.size() != input.size():
+        if input.size()[:-1] == spread.size():
+            spread = spread.unsqueeze(-1)
+        elif not (input.size()[:-1] == spread.size()[:-1] and spread.size(-1) == 1):
+            raise ValueError("var is of incorrect size")
+    aten.clamp_(spread.detach(), min=eps)
+    loss = 0.5 * (aten.log(spread) + (input - target) ** 2 / spread)
+    if full:
+        loss = loss + 0.5 * math.log(2 * math.pi)
+    if reduction == "mean":
+        return loss.mean()
+    if reduction == "sum":
+        return loss.sum()
+    return loss
+
+
+def multilabel_soft_margin_loss(input: Tensor, target: Tensor, weight: Optional[Tensor] = None, size_average: Optional[bool] = None,
+                                reduce: Optional[bool] = None, reduction: str = "mean") -> Tensor:
+    loss = -(target * aten.log_sigmoid(input) + (1 - target) * aten.log_sigmoid(-input))
+    if weight is not None:
+        loss = loss * weight
+    loss = loss.sum(input.dim() - 1) / input.size(input.dim() - 1)
+    how = _old(size_average, reduce, reduction)
+    if how == 0:
+        return loss
+    if how == 1:
+        return loss.mean()
+    return loss.sum()
