@@ -254,6 +254,14 @@ def f(x, l: List[int]):
     e = [row.sum() for row in x]
     return a, b, c, d, e, sum(i * 2 for i in l)
 """, ["x", [1, 2, 3]]),
+    "without gradients": ("""
+def f(x, n: int):
+    with torch.no_grad():
+        y = x * 2
+        if n > 1:
+            return y, torch.is_grad_enabled()
+    return y + 1, torch.is_grad_enabled()
+""", ["x", 1], ["x", 2]),
     "named results": ("""
 def f(x):
     u = torch.unique(x > 0)
@@ -476,6 +484,31 @@ class M(nn.Module):
         loss = last.loss
         assert loss is not None
         return last.logits * loss, last.count, len(made), made[2]
+""", ["x"]),
+    "overloads": ("""
+class Layer(nn.Module):
+    @torch.jit._overload_method
+    def forward(self, x: List[Tensor]) -> Tensor:
+        pass
+
+    @torch.jit._overload_method
+    def forward(self, x: Tensor) -> Tensor:
+        pass
+
+    def forward(self, x):
+        if isinstance(x, Tensor):
+            x = [x]
+        return torch.cat(x, 1)
+
+
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = Layer()
+
+    def forward(self, x):
+        torch._assert(x.dim() == 2, "two")
+        return self.layer(x), self.layer([x, x + 1])
 """, ["x"]),
     "shared": ("""
 class M(nn.Module):

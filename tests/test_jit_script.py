@@ -4,6 +4,8 @@ import io
 import itertools
 import linecache
 import math
+import sys
+import types
 from typing import Any, Dict, Final, List, NamedTuple, Optional, Tuple, Union
 
 import numpy as np
@@ -24,8 +26,10 @@ def defined(source, lib):
     linecache.cache[name] = len(source), None, source.splitlines(True), name
     names = {"torch": lib, "nn": lib.nn, "F": lib.nn.functional, "Tensor": lib.Tensor, "math": math, "List": List, "Dict": Dict, "Optional": Optional, "Tuple": Tuple,
              "Union": Union, "Any": Any, "Final": Final, "NamedTuple": NamedTuple, "__name__": "program"}
-    exec(compile(source, name, "exec"), names)
-    return names
+    module = sys.modules["program"] = types.ModuleType("program")  # torch looks there for the source of a class
+    module.__dict__.update(names, __file__=name)
+    exec(compile(source, name, "exec"), module.__dict__)
+    return module.__dict__
 
 
 def given(args, lib):

@@ -124,6 +124,16 @@ class _Run:
             return left.args[0]
         return False
 
+    def on_With(self, node: ast.With) -> None:
+        held = [self.value(item.context_expr) for item in node.items]
+        for x in held:
+            self.code.member(x, "__enter__")()
+        try:
+            self.block(node.body)
+        finally:
+            for x in reversed(held):
+                self.code.member(x, "__exit__")(None, None, None)
+
     def on_Break(self, node: ast.Break) -> None:
         raise _Left(True)
 

@@ -15,7 +15,7 @@ from .._core.device import device
 from .._public import FUNCTIONS
 from .._tensor import Tensor
 from ..amp.autocast_mode import is_autocast_enabled
-from ..autograd.grad_mode import is_grad_enabled
+from ..autograd.grad_mode import is_grad_enabled, set_grad_enabled
 from ..nn import functional as F
 from ..nn.utils import rnn as utils_rnn
 from ..ops import rnn
@@ -151,6 +151,10 @@ _LOSSES = {"mse_loss": ("reduction",), "l1_loss": ("reduction",), "smooth_l1_los
            "cross_entropy": ("weight", "reduction", "ignore_index", "label_smoothing")}
 
 
+def _set_grad_enabled(on: bool) -> None:
+    set_grad_enabled(on)
+
+
 def _packed(x: Tensor, lengths: Tensor, batch_first: bool) -> tuple[Tensor, Tensor]:
     return utils_rnn.pack_padded_sequence(x, lengths, batch_first)[:2]
 
@@ -170,7 +174,7 @@ _ATEN: dict[str, Callable] = {
     "adaptive_max_pool1d": lambda x, size: F.adaptive_max_pool1d(x, size, True), "adaptive_max_pool2d": lambda x, size: F.adaptive_max_pool2d(x, size, True),
     "adaptive_max_pool3d": lambda x, size: F.adaptive_max_pool3d(x, size, True), "numpy_T": lambda x: x.T, "IntImplicit": int, "FloatImplicit": float,
     "ScalarImplicit": lambda x: x.item(), "item": lambda x: x.item(), "len": len, "tensor": lambda data, **kwargs: FUNCTIONS["tensor"](data, **kwargs),
-    "device": lambda name: device(name), "is_autocast_enabled": is_autocast_enabled, "is_grad_enabled": is_grad_enabled,
+    "device": lambda name: device(name), "is_autocast_enabled": is_autocast_enabled, "is_grad_enabled": is_grad_enabled, "set_grad_enabled": _set_grad_enabled,
     "_native_multi_head_attention": _attention, "_transformer_encoder_layer_fwd": _encoder_layer,
     "grid_sampler": lambda x, grid, mode, padding, align: F.grid_sample(x, grid, ("bilinear", "nearest", "bicubic")[mode],
                                                                         ("zeros", "border", "reflection")[padding], align),

@@ -112,12 +112,23 @@ class Error(RuntimeError, metaclass=Shown):
     __module__ = "torch.jit"
 
 
+_OVERLOADS: dict[str, list[Callable]] = {}  # by the name that they share
+
+
 def _overload(func: T) -> T:
-    """Decorator of one signature of a function that has several; returns `func` itself."""
+    """Decorator of one signature of a function or method that has several; returns `func` itself."""
+    found = _OVERLOADS.setdefault(f"{func.__module__}.{func.__qualname__}", [])
+    if not any(f.__code__ is func.__code__ for f in found):
+        found.append(func)
     return func
 
 
 _overload_method = _overload
+
+
+def overloads(f: Callable) -> list[Callable]:
+    """The signatures that were declared for a function or method."""
+    return _OVERLOADS.get(f"{f.__module__}.{f.__qualname__}", []) if _OVERLOADS and hasattr(f, "__qualname__") else []
 
 
 def annotate(the_type: Any, the_value: T) -> T:

@@ -3,8 +3,10 @@ from __future__ import annotations
 
 import ast
 import builtins
+import collections
 import inspect
 import math
+import sys
 import types
 import warnings
 from collections.abc import Callable
@@ -92,7 +94,7 @@ class Calls(Expressions):
             return self.program.call_function(self, node, self.program.replaced(f), args, named)
         name = torch_name(f) if callable(f) else None
         place, _, own = (name or "").rpartition(".")
-        if place == "torch.nn.functional" or place == "torch.functional" and library.knows(own):
+        if place == "torch.nn.functional" or place == "torch.functional" and library.knows(own) or name == "torch._assert":
             return self._functional(node, own, args, named)
         if place.startswith("torch") and place != "torch.Tensor" and schemas.schemas(own):
             values = [self.first_class(x, node) for x in args]
@@ -103,6 +105,9 @@ class Calls(Expressions):
             return self.operator(node, aten[6:], *values, named={k: self.first_class(x, node) for k, x in named.items()})
         if isinstance(f, types.BuiltinFunctionType) and getattr(math, f.__name__, None) is f and schemas.schemas(f.__name__):
             return self.operator(node, f.__name__, *[self.first_class(x, node) for x in args])
+        own = getattr(f, "__name__", "")
+        if is_own_public(f, own) and schemas.schemas(own):
+            return self.operator(node, own, *[self.first_class(x, node) for x in args], named={k: self.first_class(x, node) for k, x in named.items()})
         if name is not None or (inspect.isfunction(f) and (f.__module__ or "").partition(".")[0] == "torchlike" and not self.program.is_library(f)):
             raise self.source.error(node, f"{name or f.__qualname__} cannot be compiled: TorchScript has no such operator, or torchlike cannot write it")
         if inspect.isfunction(f):
@@ -192,7 +197,8 @@ class Calls(Expressions):
         """How the call of one of the functions that the language knows is read."""
         try:
             return {builtins.range: self._range, builtins.enumerate: self._enumerate, builtins.zip: self._zip, builtins.len: self._len, builtins.list: self._list,
-                    builtins.tuple: self._tuple, builtins.dict: self._dict, builtins.print: self._print, builtins.min: self._least, builtins.max: self._least,
+                    builtins.tuple: self._tuple, builtins.dict: self._dict, collections.OrderedDict: self._dict,
+                    builtins.print: self._print, builtins.min: self._least, builtins.max: self._least,
                     builtins.abs: self._abs, builtins.getattr: self._getattr, builtins.reversed: self._reversed, annotate: self._annotate,
                     builtins.int: self._cast, builtins.float: self._cast, builtins.bool: self._cast, builtins.str: self._cast,
                     **dict.fromkeys(_AS_OPERATORS, self._operator)}.get(f) or self._of_torch(f)
@@ -388,3 +394,6 @@ class Calls(Expressions):
         return v if not is_optional(v.type) else Value(f"torch._unwrap_optional({v.text})", without_none(v.type))
 
 
+def is_own_public(f: Any, name: str) -> bool:
+    """Whether a function is torch's of this name."""
+    return inspect.isfunction(f) and (f.__module__ or "").partition(".")[0] == "torchlike" and getattr(sys.modules["torchlike"], name, None) is f

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 
 class Function(Statements):
-    """Reads one function; `replaced`: what is compiled in its place (a layer's method as TorchScript takes it)."""
+    """Reads one function; `own`: of torchlike's source; `declared`: one of its signatures, where it has several."""
 
-    def __init__(self, f: Any, program: Program, owner: Held | None, own: bool) -> None:
+    def __init__(self, f: Any, program: Program, owner: Held | None, own: bool, declared: Function | None = None) -> None:
         self.source, self.program, self.owner, self.own = Source(f), program, owner, own
         self.f = self.source.f
         node = self.source.node
@@ -30,6 +30,10 @@ class Function(Statements):
         self.arguments = self._parameters([*a.posonlyargs, *a.args], a.kwonlyargs)
         self.found: Type | None = None
         self.returns = self._declared
+        if declared is not None:
+            kinds = {p.name: p for p in declared.arguments}
+            self.arguments = [p._replace(type=kinds[p.name].type, default=kinds[p.name].default) if p.name in kinds else p for p in self.arguments]
+            self.returns = declared.returns
         self.prepare(node.body)
         self.scope = [{p.name: Value(p.name, p.type) for p in self.arguments}]
         if owner is not None:

@@ -257,7 +257,11 @@ def pad(input: Tensor, pad: List[int], mode: str = "constant", value: Optional[f
     return aten.pad(input, pad, mode, value)
 
 
-# -- torch.functional ---------------------------------------------------------------------------------------------------------
+# -- torch and torch.functional -----------------------------------------------------------------------------------------------
+
+
+def _assert(condition: bool, message: str) -> None:
+    assert condition, message
 
 
 def unique(input: Tensor, sorted: bool = True) -> Tensor:

@@ -9,9 +9,10 @@ from typing import Any
 from ..._torch_names import public
 from ...nn.modules.container import ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
 from ...nn.modules.module import Module
-from ..script import EXPORTED, IGNORED, UNUSED
+from ..script import EXPORTED, IGNORED, UNUSED, overloads
 from .function import Function
 from .signature import Signature, bound
+from .statements import NO_GRAD
 from .types import BOOL, NONE, TENSOR, Type, Unknown, fits, named_types, of_annotation, of_value
 from .values import Held, Method, Outside, Value, literal, quoted
 
@@ -126,6 +127,21 @@ def holds(x: Any, t: Type) -> bool:
         return False
 
 
+_NO_GRAD_CLASS = f"""class no_grad:
+  prev : bool
+  def __init__(self: {NO_GRAD}) -> NoneType:
+    self.prev = False
+    return None
+  def __enter__(self: {NO_GRAD}) -> NoneType:
+    self.prev = torch.is_grad_enabled()
+    torch.set_grad_enabled(False)
+    return None
+  def __exit__(self: {NO_GRAD}, exc_type: Any, exc_value: Any, traceback: Any) -> NoneType:
+    torch.set_grad_enabled(self.prev)
+    return None
+"""
+
+
 class Recursive(Exception):
     """A function calls itself."""
 
@@ -141,6 +157,7 @@ class Program:
         self.functions: dict[FunctionType, tuple[Signature, str]] = {}
         self.under_way: set[Any] = set()
         self.taken: set[str] = set()
+        self.no_grad = False  # whether the class of `with torch.no_grad()` is needed
         for m in root.modules() if root is not None else ():
             self.hold(m, self._name(public(type(m).__module__), type(m).__name__))
 
@@ -167,7 +184,11 @@ class Program:
                     self._signature(held, name)
         if type(self.root).forward is not Module.forward or "forward" in self.root.__dict__:
             if mark(type(self.root).forward) != IGNORED:
-                self._signature(Held("self", self.root), "forward")
+                several = overloads(type(self.root).forward)
+                for k, declared in enumerate(several):
+                    self._compile_overload(Held("self", self.root), "forward", k, declared)
+                if not several:
+                    self._signature(Held("self", self.root), "forward")
 
     # -- attributes -----------------------------------------------------------------------------------------------------------
 
@@ -233,7 +254,27 @@ class Program:
             done[name] = self._made((id(m), name), f, Held("self", m), f"{self.names[id(m)]}.{name}")
         return done[name][0]
 
-    def _made(self, key: Any, f: Any, owner: Held | None, name: str) -> tuple[Signature, str]:
+    def _overload(self, at: Any, node: Any, f: Method, several: list[Any], args: list[Any], named: dict[str, Any]) -> str:
+        """The name of the first of a method's signatures that takes these arguments."""
+        for k, declared in enumerate(several):
+            arguments = Function(declared, self, f.owner, False).arguments
+            try:
+                bound(at, node, Signature(f.name, arguments, NONE), [*args], dict(named))
+            except RuntimeError as error:
+                reason = error
+                continue
+            return self._compile_overload(f.owner, f.name, k, declared)
+        raise reason
+
+    def _compile_overload(self, owner: Held, name: str, k: int, declared: Any) -> str:
+        m, made = owner.module, f"{name}__{k}"
+        if made not in self.methods[id(m)]:
+            held = Held("self", m)
+            f = inspect.getattr_static(type(m), name)
+            self.methods[id(m)][made] = self._made((id(m), made), f, held, f"{self.names[id(m)]}.{made}", Function(declared, self, held, False))
+        return made
+
+    def _made(self, key: Any, f: Any, owner: Held | None, name: str, declared: Function | None = None) -> tuple[Signature, str]:
         if key in self.under_way:
             raise Recursive(f"function '{f.__name__}' is called recursively. Recursive calls are not supported")
         kind = mark(f)
@@ -245,7 +286,7 @@ class Program:
         try:
             f = self.replaced(f, owner)
             own = is_own(f)
-            function = Function(f, self, owner, own)
+            function = Function(f, self, owner, own, declared)
             text, returns = function.compiled(name.rpartition(".")[2], "Cannot call @unused methods" if kind == UNUSED else "")
         finally:
             self.under_way.discard(key)
@@ -266,6 +307,9 @@ class Program:
         from .expressions import member
         if f.name == "forward" and args and isinstance(args[0], Value) and args[0].type.named and hasattr(f.owner.module, "_forward_packed"):
             f = Method(f.owner, "_forward_packed")
+        several = overloads(getattr(type(f.owner.module), f.name, None))
+        if several:
+            f = Method(f.owner, self._overload(at, node, f, several, args, named))
         try:
             signature = self._signature(f.owner, f.name)
         except Recursive as error:
@@ -310,6 +354,8 @@ class Program:
         found: dict[str, str] = {}
         texts = [(self.names[id(m)], self.body(m)) for m in (self.root.modules() if self.root is not None else ())]
         texts += [(signature.name, text) for signature, text in self.functions.values()]
+        if self.no_grad:
+            texts.append((NO_GRAD, _NO_GRAD_CLASS))
         for t in named_types():  # those that the text speaks of
             if any(t.named in text for _, text in texts):
                 fields = "".join(f"  {name} : {kind}\n" for name, kind in zip(t.fields, t.args))

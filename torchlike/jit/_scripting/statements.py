@@ -5,6 +5,7 @@ import ast
 from collections import Counter
 from typing import Any
 
+from ...autograd.grad_mode import no_grad
 from . import schemas
 from .calls import Calls
 from .expressions import _BINARY, Condition
@@ -16,6 +17,7 @@ _TAKEN = frozenset("""torch ops CONSTANTS annotate inf nan infj nanj print unini
     from raise assert del with global def class lambda""".split())
 _IN_PLACE = {"add": "add_", "sub": "sub_", "mul": "mul_", "div": "div_", "remainder": "remainder_", "floordiv": "floor_divide_", "pow": "pow_",
              "__and__": "bitwise_and_", "__or__": "bitwise_or_", "__xor__": "bitwise_xor_", "__lshift__": "__ilshift__", "__rshift__": "__irshift__", "matmul": "matmul"}
+NO_GRAD = "__torch__.torch.autograd.grad_mode.no_grad"
 RETURNED = "\0returned"  # stands for the type that the function returns, until that is known
 
 
@@ -292,6 +294,25 @@ class Statements(Calls):
                 self.lines.append(made.text)
             return
         self.assign(node.target, self.binary(node, name, old, by), node)
+
+    def do_With(self, node: ast.With) -> bool:
+        made = [self._outside_class(item.context_expr) for item in node.items]
+        if any(item.optional_vars is not None for item in node.items) or any(cls is not no_grad for cls in made):
+            raise self.source.unsupported(node, "other than `with torch.no_grad():`")
+        self.program.no_grad = True
+        self.kept_names += 1
+        name = f"__{self.kept_names}"
+        self.lines += [f"{name} = {NO_GRAD}.__new__({NO_GRAD})", f"__{self.kept_names}_ = {name}.__init__()"]
+        lines, leaves = self.block(node.body)
+        self.nested(f"with {name}:", lines)
+        return leaves
+
+    def _outside_class(self, node: ast.expr) -> Any:
+        """The class that a call without arguments makes an instance of."""
+        if not isinstance(node, ast.Call) or node.args or node.keywords:
+            return None
+        made = self.sugar(node.func)
+        return made.value if isinstance(made, Outside) else None
 
     # -- branches and loops ---------------------------------------------------------------------------------------------------
 
