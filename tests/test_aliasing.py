@@ -372,6 +372,28 @@ def test_numpys_own_functions_copy_or_share(torch):
 
 
 @same
+def test_legacy_constructors_share_the_memory_of_arrays(torch):
+    import numpy as np
+    floats, doubles = np.zeros((2, 3), np.float32), np.arange(6.0).reshape(2, 3)
+    made = [torch.Tensor(floats), torch.FloatTensor(floats.T), torch.zeros(1).new(floats), torch.DoubleTensor(doubles[:, ::2])]
+    copies = [torch.Tensor(doubles.T), torch.IntTensor(floats), torch.zeros(1).new(doubles)]
+    for k, x in enumerate(made):
+        x[0, k % 2] = 5 + k
+    doubles[1] = -1
+    return floats, doubles, *made, *copies, *[error(make, x) for make in (torch.Tensor, torch.LongTensor) for x in (floats[::-1], np.float32(3), np.array([None]))]
+
+
+@same
+def test_einsum_of_one_operand_is_a_view_of_it(torch):
+    x, square = torch.arange(24.0).reshape(2, 3, 4), torch.arange(9.0).reshape(3, 3)
+    views = [torch.einsum("ijk->kij", x), torch.einsum("...k->k...", x), torch.einsum("ba", square), torch.einsum("ii->i", square)]
+    sums = [torch.einsum("ijk->ki", x), torch.einsum("ii", square), torch.einsum("ij->j", square.int()), torch.einsum("ij->", square > 3)]
+    square.fill_(2)
+    x.mul_(2)
+    return *views, *sums, [v._base is not None for v in views + sums]
+
+
+@same
 def test_in_place_on_saved_values_gives_torchs_gradient_when_allowed(torch):
     x = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
     y = x + 1

@@ -134,6 +134,19 @@ def _pair_product(equation: str, a: Tensor, b: Tensor) -> Tensor | None:
     return matmul(_laid(a, *first), _laid(b, *second)).reshape(shape).permute(order)
 
 
+def _of_one(equation: str, x: Tensor) -> Tensor:
+    """Of one operand: diagonals of it, sums along dimensions, and their order; a view of it where nothing is summed."""
+    term, right = equation.split("->")
+    names = list(term)
+    for c in dict.fromkeys(term):
+        while names.count(c) > 1:
+            first = names.index(c)
+            second = names.index(c, first + 1)
+            x, names = x.diagonal(0, first, second), [n for i, n in enumerate(names) if i not in (first, second)] + [c]
+    x = x.permute([*map(names.index, right), *[i for i, n in enumerate(names) if n not in right]])
+    return x.sum(list(range(len(right), x.ndim))) if x.ndim > len(right) else x
+
+
 def _sums_one(equation: str) -> bool:
     """Whether some dimension that is summed over is one operand's alone."""
     left, right = equation.split("->")
@@ -173,6 +186,8 @@ def einsum(equation=None, *operands) -> Tensor:
         if not isinstance(x, Tensor):
             raise TypeError(f"expected Tensor as element {i} in argument 1, but got {class_name(x)}")
     parsed = _parse_einsum(equation, tuple([tuple(x.shape) for x in operands]))
+    if len(operands) == 1:
+        return _of_one(parsed, *operands)
     if operands[0].dtype.category < dt.FLOAT and _sums_one(parsed):
         operands = [x.to(dt.int64) if x.dtype.category < dt.FLOAT else x for x in operands]  # that sum comes first, as by sum()
     if len(operands) == 2:

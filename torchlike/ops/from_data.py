@@ -359,3 +359,8 @@ def from_numpy(ndarray: np.ndarray) -> Tensor:
         raise ValueError("given numpy array strides not a multiple of the element byte size. Copy the numpy array to reallocate the memory.")
     from .._host import share
     return share(ndarray)
+
+
+def legacy(data, dtype: dt.dtype, device) -> Tensor:
+    """What the legacy constructors make of a sequence; of an array a tensor that shares its memory, where it has their dtype."""
+    return from_numpy(data).to(device, dtype) if isinstance(data, np.ndarray) else from_data(data, dtype, device)

@@ -10,7 +10,7 @@ from .._public import called
 from .._tensor import Tensor
 from .aliases import of_its_class, shared
 from .creation import _check_dtype, _empty_check, _finish, constant, filled, written
-from .from_data import from_data
+from .from_data import from_data, legacy
 
 
 def _kind(self, dtype, device):
@@ -72,7 +72,7 @@ def new(self, *args, **kwargs) -> Tensor:
         return constant((0,), 0, self.dtype, self.device).set_(args[0])
     if isinstance(args[0], Tensor) and len(args) == 1:
         return shared(args[0], self.dtype, place)
-    return from_data(args[0], self.dtype, place)
+    return legacy(args[0], self.dtype, place)
 
 
 for _f in (new_full, new_tensor, new):

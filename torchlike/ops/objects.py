@@ -9,6 +9,7 @@ from collections.abc import Callable
 import numpy as np
 
 from .._core import dtype as dt
+from .._core.errors import class_name
 from .._core.layout import Layout
 from .._fields import ask, give, has
 from .._tensor import Tensor, instance
@@ -148,10 +149,10 @@ def _as_subclass(self, cls) -> Tensor:
 
 
 def _tensor_new(cls, *args, **kwargs):
-    """torch.Tensor(...): sizes make an uninitialised tensor, a sequence becomes float data; another tensor is shared."""
+    """torch.Tensor(...): sizes make an uninitialised tensor, a sequence becomes float data; another tensor, or an array of floats, is shared."""
     from .._core import device as dev
     from .creation import _empty_check, constant, written
-    from .from_data import from_data
+    from .from_data import legacy
     given = kwargs.pop("device", None)
     device = dev.resolve("cpu" if given is None else dev.of_kind(given, "cpu"))  # also where another device is the default
     if kwargs.keys() - {"data"}:
@@ -178,8 +179,8 @@ def _tensor_new(cls, *args, **kwargs):
         made = stored(args[0], kind, 0, (args[0].nbytes() // kind.itemsize,), None).detach()
     elif len(args) == 1:
         if not isinstance(args[0], (list, tuple, np.ndarray, range)):
-            raise TypeError(f"new(): data must be a sequence (got {type(args[0]).__name__})")
-        made = from_data(args[0], kind, device)
+            raise TypeError(f"new(): data must be a sequence (got {class_name(args[0])})")
+        made = legacy(args[0], kind, device)
     else:
         raise TypeError(f"new() received an invalid combination of arguments - got ({', '.join(type(a).__name__ for a in args)})")
     return made if cls is Tensor else instance(made, cls)

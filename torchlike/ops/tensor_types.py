@@ -9,12 +9,13 @@ import numpy as np
 from .._arguments import as_size
 from .._core import device as dev
 from .._core import dtype as dt
+from .._core.errors import class_name
 from .._core.shown import Shown
 from .._public import FUNCTIONS
 from .._tensor import Size, Tensor
 from .aliases import shared
 from .creation import constant, written
-from .from_data import from_data
+from .from_data import legacy
 
 _DTYPES = (dt.bool_, dt.uint8, dt.int8, dt.int16, dt.int32, dt.int64, dt.float16, dt.bfloat16, dt.float32, dt.float64)
 
@@ -40,7 +41,7 @@ class tensortype(Shown):  # noqa: N801  (torch's name)
             raise TypeError(f"type {cls.__module__}.{cls.__name__} not available. Torch not compiled with CUDA enabled.")
 
     def __call__(cls, *args: Any, device: Any = None, **kwargs: Any) -> Tensor:
-        """Sizes make an uninitialised tensor, a sequence becomes data, a tensor is shared."""
+        """Sizes make an uninitialised tensor, a sequence becomes data; the memory of a tensor, or of an array of this dtype, is shared."""
         if kwargs:
             raise TypeError(f"new() got an unexpected keyword argument '{next(iter(kwargs))}'")
         cls.need()
@@ -66,8 +67,8 @@ class tensortype(Shown):  # noqa: N801  (torch's name)
                 raise RuntimeError(f"Expected a Storage of type {cls.dtype.short} or an UntypedStorage, but got {data.dtype.short}")
             return stored(data, cls.dtype, 0, (data.nbytes() // cls.dtype.itemsize,), None)
         if not isinstance(data, list | tuple | range | np.ndarray):
-            raise TypeError(f"new(): data must be a sequence (got {type(data).__name__})")
-        return from_data(data, cls.dtype, place)
+            raise TypeError(f"new(): data must be a sequence (got {class_name(data)})")
+        return legacy(data, cls.dtype, place)
 
 
 def _types(kind: str) -> dict[str, tensortype]:
