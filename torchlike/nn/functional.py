@@ -44,6 +44,7 @@ from ._functional.fold import (  # noqa: F401
     unfold,
 )
 from ._functional.grid import affine_grid, grid_sample  # noqa: F401
+from ._functional.group_normalization import group_norm, instance_norm  # noqa: F401
 from ._functional.grouped import grouped_mm  # noqa: F401
 from ._functional.linear_cross_entropy import linear_cross_entropy  # noqa: F401
 from ._functional.margin_loss import (  # noqa: F401
@@ -65,8 +66,6 @@ from ._functional.multi_head import (  # noqa: F401
 )
 from ._functional.normalization import (  # noqa: F401
     batch_norm,
-    group_norm,
-    instance_norm,
     layer_norm,
     local_response_norm,
     normalize,

@@ -7,6 +7,7 @@ from ..._tensor import Tensor
 from . import (
     conv,
     ctc,
+    group_normalization,
     margin_loss,
     normalization,
     piecewise,
@@ -115,7 +116,7 @@ def layer_norm(input: Tensor, normalized_shape, weight=None, bias=None, eps: flo
 @public(method=False)
 def group_norm(input: Tensor, num_groups: int, weight=None, bias=None, eps: float = 1e-5, cudnn_enabled: bool = True) -> Tensor:
     """nn.functional.group_norm."""
-    return normalization.group_norm(input, num_groups, weight, bias, eps)
+    return group_normalization.group_norm(input, num_groups, weight, bias, eps)
 
 
 @public(method=False)
@@ -128,7 +129,7 @@ def batch_norm(input: Tensor, weight, bias, running_mean, running_var, training:
 def instance_norm(input: Tensor, weight, bias, running_mean, running_var, use_input_stats: bool, momentum: float, eps: float,
                   cudnn_enabled: bool) -> Tensor:
     """nn.functional.instance_norm, with weight and bias first."""
-    return normalization.instance_norm(input, running_mean, running_var, weight, bias, use_input_stats, momentum, eps)
+    return group_normalization.instance_norm(input, running_mean, running_var, weight, bias, use_input_stats, momentum, eps)
 
 
 @public(method=False)

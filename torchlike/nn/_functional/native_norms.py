@@ -7,7 +7,7 @@ from ..._public import public
 from ..._tensor import Tensor
 from ...autograd.grad_mode import no_grad
 from ...ops.creation import empty, ones_like, zeros_like
-from . import normalization
+from . import group_normalization, normalization
 from .dropout import masked
 
 
@@ -38,7 +38,7 @@ def native_group_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None,
     if input.numel() != N * C * HxW:
         raise RuntimeError("Expected X.numel() == N * C * HxW to be true, but got false.  (Could this error message be improved?  If so, please report an "
                            "enhancement request to PyTorch.)")
-    out = normalization.group_norm(input, group, weight, bias, eps)
+    out = group_normalization.group_norm(input, group, weight, bias, eps)
     mean, rstd = _moments(input.reshape(N, group, C * HxW // group), [2], eps, _type_of_moments(input, weight, bias))
     return out, mean.squeeze(2), rstd.squeeze(2)
 

@@ -1,4 +1,4 @@
-"""Normalisation: layer, RMS, batch, group and instance norms, and normalize."""
+"""Normalisation: layer, RMS and batch norms, and normalize."""
 from __future__ import annotations
 
 import math
@@ -13,19 +13,17 @@ from ..._tensor import Tensor, apply
 from ...ops.reductions import average
 from ...ops.underivable import refuse_gradient
 from . import batch_norm_host
-from .common import gradient_format, keep_format, need, not_implemented, wide
-
-# One op for all norms over trailing or grouped axes: x seen as (rows, n), statistics per row.
+from .common import keep_format, need, not_implemented, wide
 
 
-def _moments(xp, x, axes):
+def moments(xp, x, axes):
     if xp is np:  # equal numbers leave exactly zero so, though their mean is rounded; compiled it would be another pass over the data
         x = x - x[tuple([slice(1) if d in axes else slice(None) for d in range(x.ndim)])]
-    centered = _into(xp, "subtract", x, average(xp, x, axes))
+    centered = into(xp, "subtract", x, average(xp, x, axes))
     return centered, average(xp, centered * centered, axes)
 
 
-def _into(xp, f, x, y):
+def into(xp, f, x, y):
     """f of x and y, written over x in NumPy where its shape and dtype are the result's: large arrays of their own cost more than the arithmetic."""
     if xp is np and x.dtype == y.dtype and x.ndim and (y.shape == x.shape or np.broadcast_shapes(x.shape, y.shape) == x.shape):
         return getattr(np, f)(x, y, out=x)
@@ -35,20 +33,20 @@ def _into(xp, f, x, y):
 def _layer_norm(xp, x, weight, bias, k, eps):
     """Normalised over the last k axes."""
     axes = tuple(range(x.ndim - k, x.ndim))
-    centered, var = _moments(xp, wide(x), axes)
-    y = _into(xp, "multiply", centered, 1 / xp.sqrt(var + np.asarray(eps, var.dtype)))
+    centered, var = moments(xp, wide(x), axes)
+    y = into(xp, "multiply", centered, 1 / xp.sqrt(var + np.asarray(eps, var.dtype)))
     if weight is not None:
-        y = _into(xp, "multiply", y, weight)
+        y = into(xp, "multiply", y, weight)
     if bias is not None:
-        y = _into(xp, "add", y, bias)
+        y = into(xp, "add", y, bias)
     return cast(xp, y, x.dtype)
 
 
 def _layer_norm_vjp(xp, g, x, weight, k, eps, needs):
     axes, lead = tuple(range(x.ndim - k, x.ndim)), tuple(range(x.ndim - k))
-    centered, var = _moments(xp, wide(x), axes)
+    centered, var = moments(xp, wide(x), axes)
     rstd = 1 / xp.sqrt(var + np.asarray(eps, var.dtype))
-    y = _into(xp, "multiply", centered, rstd)
+    y = into(xp, "multiply", centered, rstd)
     g = wide(g)
     gx = gw = gb = None
     if needs[1]:
@@ -57,9 +55,9 @@ def _layer_norm_vjp(xp, g, x, weight, k, eps, needs):
         gb = g.sum(axis=lead)
     if needs[0]:
         h = g if weight is None else g * weight
-        part = _into(xp, "multiply", y, average(xp, h * y, axes))
+        part = into(xp, "multiply", y, average(xp, h * y, axes))
         gx = h - average(xp, h, axes)
-        gx = _into(xp, "multiply", _into(xp, "subtract", gx, part), rstd)
+        gx = into(xp, "multiply", into(xp, "subtract", gx, part), rstd)
     return gx, gw, gb
 
 
@@ -71,24 +69,14 @@ def _as_shape(normalized_shape) -> tuple[int, ...]:
     return (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
 
 
-def _mixed(input: Tensor, *params) -> bool:
-    """Whether half precision meets parameters of single precision, which norms take; on the CPU torch takes no other mixture."""
+def refuse_mixed(input: Tensor, *params) -> None:
+    """torch's error for parameters of another type: on the CPU norms of half precision take single precision, and no other mixture."""
     kinds = [p.dtype for p in params if p is not None and p.dtype is not input.dtype]
     if kinds and input.device.type == "cpu" and input.numel():
         if any(kind is not dt.float32 for kind in kinds):
             raise RuntimeError("mixed dtype (CPU): expect parameter to have scalar type of Float")
         if input.dtype not in (dt.float16, dt.bfloat16):
             raise RuntimeError("mixed dtype (CPU): all inputs must share same datatype.")
-    return bool(kinds)
-
-
-def _rounded_once(input: Tensor, weight, bias) -> bool:
-    """Whether 16-bit numbers are scaled or shifted after they were normalised: in 32 bits, so that the result is rounded but once."""
-    return input.dtype.category == dt.FLOAT and input.dtype.itemsize == 2 and (weight is not None or bias is not None)
-
-
-def _floats(*params) -> list:
-    return [None if p is None else p.float() for p in params]
 
 
 def layer_norm(input: Tensor, normalized_shape, weight=None, bias=None, eps: float = 1e-5) -> Tensor:
@@ -111,7 +99,7 @@ def layer_norm(input: Tensor, normalized_shape, weight=None, bias=None, eps: flo
     if have[-len(shape):] != shape:
         raise RuntimeError(f"Given normalized_shape={list(shape)}, expected input with shape [*, {', '.join(map(str, shape))}], but got input of "
                            f"size{list(have)}")
-    _mixed(input, weight, bias)
+    refuse_mixed(input, weight, bias)
     if input.dtype.category != dt.FLOAT:
         raise not_implemented("LayerNormKernelImpl", input.dtype)
     return apply(LAYER_NORM, (input, weight, bias), (len(shape), real(eps, "layer_norm", "eps", 5)))
@@ -175,13 +163,13 @@ def _batch_norm_train(xp, x, weight, bias, eps):
         return batch_norm_host.train(x, weight, bias, eps)
     axes = (0, *range(2, x.ndim))
     w = wide(x)
-    centered, var = _moments(xp, w, axes)
-    y = _into(xp, "divide", centered, xp.sqrt(var + np.asarray(eps, var.dtype)))
+    centered, var = moments(xp, w, axes)
+    y = into(xp, "divide", centered, xp.sqrt(var + np.asarray(eps, var.dtype)))
     shape = _channel_shape(x)
     if weight is not None:
-        y = _into(xp, "multiply", y, weight.reshape(shape))
+        y = into(xp, "multiply", y, weight.reshape(shape))
     if bias is not None:
-        y = _into(xp, "add", y, bias.reshape(shape))
+        y = into(xp, "add", y, bias.reshape(shape))
     return [cast(xp, y, x.dtype), average(xp, w, axes, False), var.reshape(-1)]
 
 
@@ -190,18 +178,18 @@ def _batch_norm_vjp(xp, g0, x, weight, eps, needs):
     if xp is np and batch_norm_host.serves(x):
         return batch_norm_host.gradients(g0, x, weight, eps, needs)
     axes, shape = (0, *range(2, x.ndim)), _channel_shape(x)
-    centered, var = _moments(xp, wide(x), axes)
+    centered, var = moments(xp, wide(x), axes)
     rstd = 1 / xp.sqrt(var + np.asarray(eps, var.dtype))
-    y, g = _into(xp, "multiply", centered, rstd), wide(g0)
+    y, g = into(xp, "multiply", centered, rstd), wide(g0)
     sum_g, sum_gy = g.sum(axis=axes), (g * y).sum(axis=axes)
     gx = None
     if needs[0]:
         n = np.asarray(x.size // x.shape[1], g.dtype)
         gx = g - (sum_g / n).reshape(shape)
-        gx = _into(xp, "subtract", gx, _into(xp, "multiply", y, (sum_gy / n).reshape(shape)))
-        gx = _into(xp, "multiply", gx, rstd)
+        gx = into(xp, "subtract", gx, into(xp, "multiply", y, (sum_gy / n).reshape(shape)))
+        gx = into(xp, "multiply", gx, rstd)
         if weight is not None:
-            gx = _into(xp, "multiply", gx, weight.reshape(shape))
+            gx = into(xp, "multiply", gx, weight.reshape(shape))
     return gx, sum_gy if needs[1] else None, sum_g if needs[2] else None
 
 
@@ -227,7 +215,7 @@ def _batch_norm_eval(xp, x, weight, bias, mean, var, eps):
     if bias is not None:
         shift = shift + bias
     shape = _channel_shape(x)
-    return cast(xp, _into(xp, "add", x * scale.reshape(shape), shift.reshape(shape)), x.dtype)
+    return cast(xp, into(xp, "add", x * scale.reshape(shape), shift.reshape(shape)), x.dtype)
 
 
 def _batch_norm_eval_vjp(xp, g, x, weight, mean, var, eps, needs):
@@ -273,7 +261,7 @@ def batch_norm_moments(input: Tensor, running_mean, running_var, weight, bias, t
             raise RuntimeError(f"{name} should contain {channels} elements not {t.numel()}")
     if input.dtype.category != dt.FLOAT:
         raise not_implemented("batch_norm", input.dtype)
-    _mixed(input, running_mean, running_var, weight, bias)
+    refuse_mixed(input, running_mean, running_var, weight, bias)
     for t, name in ((running_mean, "running_mean"), (running_var, "running_var")):
         refuse_gradient(t, "native_batch_norm", name)
     if len(shape) < 2:  # without channels there is nothing to normalise
@@ -312,64 +300,6 @@ def batch_norm(input: Tensor, running_mean, running_var, weight=None, bias=None,
     if eps < 0:
         raise ValueError(f"batch_norm eps must be non-negative, but got {eps}")
     return batch_norm_moments(input, running_mean, running_var, weight, bias, training, momentum, eps)[0]
-
-
-def instance_norm(input: Tensor, running_mean=None, running_var=None, weight=None, bias=None, use_input_stats: bool = True,
-                  momentum: float = 0.1, eps: float = 1e-5) -> Tensor:
-    """Normalisation per sample and channel (Ulyanov et al. 2016)."""
-    momentum, eps = real(momentum, "instance_norm", "momentum", 7), real(eps, "instance_norm", "eps", 8)
-    n, c, *rest = input.shape
-    if use_input_stats and math.prod(rest) == 1:
-        raise ValueError(f"Expected more than 1 spatial element when training, got input size {input.shape}")
-    if not use_input_stats and (running_mean is None or running_var is None):
-        raise RuntimeError("Expected running_mean and running_var to be defined when use_input_stats is false")
-    if input.dtype.category != dt.FLOAT:
-        raise not_implemented("batch_norm", input.dtype)
-    if _mixed(input, weight, bias) or _rounded_once(input, weight, bias):
-        return instance_norm(input.float(), running_mean, running_var, *_floats(weight, bias), use_input_stats, momentum, eps).to(input.dtype)
-    repeated = [None if t is None else t.to(input.dtype).repeat(n) for t in (running_mean, running_var)]
-    if use_input_stats and running_mean is None and running_var is None:
-        y = apply(LAYER_NORM, (input.reshape(n * c, math.prod(rest)), None, None), (1, eps)).reshape(input.shape)
-    else:
-        y = batch_norm_moments(input.reshape(1, n * c, *rest), *repeated, None, None, use_input_stats, momentum, eps)[0].reshape(input.shape)
-    if use_input_stats:
-        from ...autograd.grad_mode import no_grad
-        with no_grad():
-            for own, rep in ((running_mean, repeated[0]), (running_var, repeated[1])):
-                if own is not None:
-                    own.copy_(rep.reshape(n, c).mean(0))
-    view = (1, -1) + (1,) * len(rest)
-    if weight is not None:
-        y = y * weight.reshape(view)
-    return y if bias is None else y + bias.reshape(view)
-
-
-def group_norm(input: Tensor, num_groups: int, weight=None, bias=None, eps: float = 1e-5) -> Tensor:
-    """Normalisation per sample and group of channels (Wu & He 2018)."""
-    shape = input._value.aval.shape
-    if len(shape) < 2:
-        raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {len(shape)}")
-    if num_groups <= 0:
-        raise RuntimeError(f"Expected num groups to be greater than 0, got {num_groups}")
-    if shape[1] % num_groups:
-        raise RuntimeError(f"Expected number of channels in input to be divisible by num_groups, but got input of shape {list(shape)} and "
-                           f"num_groups={num_groups}")
-    if shape[0] * shape[1] // num_groups * math.prod(shape[2:]) == 1:
-        raise ValueError(f"Expected more than 1 value per channel when training, got input size {[1, num_groups, *shape[2:]]}")
-    for t, name in ((weight, "weight"), (bias, "bias")):
-        if t is not None and (t.ndim != 1 or t.shape[0] != shape[1]):
-            raise RuntimeError(f"Expected {name} to be a vector of size equal to the number of channels in input, but got {name} of shape "
-                               f"{list(t.shape)} and input of shape {list(shape)}")
-    if _mixed(input, weight, bias) or _rounded_once(input, weight, bias):
-        return group_norm(input.float(), num_groups, *_floats(weight, bias), eps).to(input.dtype)
-    if input.dtype.category != dt.FLOAT:
-        raise not_implemented("GroupNormKernelImpl", input.dtype)
-    rows = gradient_format(input.reshape(shape[0], num_groups, math.prod(shape[1:]) // num_groups), input)
-    y = keep_format(apply(LAYER_NORM, (rows, None, None), (1, real(eps, "group_norm", "eps", 5))).reshape(shape), input)
-    view = (1, -1) + (1,) * (len(shape) - 2)
-    if weight is not None:
-        y = y * weight.reshape(view)
-    return y if bias is None else y + bias.reshape(view)
 
 
 def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Tensor:
