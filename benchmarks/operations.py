@@ -40,7 +40,7 @@ def look(out) -> None:
 
 def runner(torch, run, arrays, grad: bool):
     """A function that does one case once."""
-    tensors = [torch.from_numpy(a) for a in arrays]
+    tensors = [torch.tensor(a) for a in arrays]
     if not grad:
         return lambda: look(run(torch, *tensors))
     leaves = [t.requires_grad_() for t in tensors if t.is_floating_point()]

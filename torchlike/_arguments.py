@@ -149,9 +149,10 @@ def need_tensors(tensors) -> None:
 
 
 def number(x):
-    """A Python number from NumPy's scalars and JAX's; others pass. Fractions and SymPy's numbers do: their own operators take a Tensor."""
+    """A Python number from NumPy's scalars and JAX's; others pass. Fractions and SymPy's numbers do: their own operators take a Tensor. NumPy's
+    truth values are floats to torch."""
     if isinstance(x, np.generic):
-        return x.item()
+        return float(x) if x.__class__ is np.bool_ else x.item()
     cls = type(x)  # an object that hands its attributes on to a tensor has them by another's name
     if hasattr(cls, "__float__") and hasattr(cls, "__array__") and not hasattr(cls, "__torch_function__") and not isinstance(x, np.ndarray):
         return float(x)
