@@ -14,9 +14,9 @@ CALLS = ["x + n", "x - n", "x / n", "x // n", "x % n", "x ** n", "i + k", "i * n
          "np.sin(g)", "torch.add(x, n)",
          "x.mul_(n)", "x.numpy() * 2",
          # truth values are floats
-         *[call.replace("T", "np.True_") for call in ("x - T", "1 - T + x", "T * i", "i // T", "b + T", "b * T", "b & T", "i.add_(T)", "torch.full((2,), T)", "torch.where(b, T, i)",
-                                                      "b.fill_(T)", "i.masked_fill(b, T)", "torch.result_type(i, T) == torch.float32", "torch.tensor([T, False])", "x[T]",
-                                                      "torch.add(x, x, alpha=T)", "torch.add(i, i, alpha=T)")]]
+         *[call.replace("T", "np.True_") for call in ("x - T", "1 - T + x", "T * i", "i // T", "b + T", "b * T", "b & T", "i.add_(T)", "torch.full((2,), T)",
+                                                      "torch.where(b, T, i)", "b.fill_(T)", "i.masked_fill(b, T)", "torch.result_type(i, T) == torch.float32",
+                                                      "torch.tensor([T, False])", "torch.add(x, x, alpha=T)", "torch.add(i, i, alpha=T)")]]
 
 
 def outcome(torch, call):
