@@ -22,3 +22,13 @@ def test_derivative():
     x = np.linspace(-3, 3, 7, dtype=np.float32)
     got = jax.vjp(half_rounding.rounded, x)[1](np.full(7, 2, np.float16))[0]
     assert got.dtype == np.float32 and (np.asarray(got) == 2).all()
+
+
+def test_doubles_are_rounded_twice(subject, oracle):
+    """As in torch, whose doubles go through float32: those nearest to the middle between two float16 numbers show it."""
+    halves = np.random.default_rng(0).standard_normal(500).astype(np.float16)
+    middle = (halves.astype(np.float64) + np.nextafter(halves, np.float16(np.inf))) / 2
+    near = np.concatenate([middle * (1 + part) for part in (0, 1e-9, -1e-9)])
+    for make in (lambda t: t.tensor(near, dtype=t.float16), lambda t: t.tensor(near.tolist(), dtype=t.float16), lambda t: t.tensor(near[700], dtype=t.float16),
+                 lambda t: t.tensor([*near.tolist(), True], dtype=t.float16), lambda t: t.tensor(near).half(), lambda t: t.HalfTensor(near)):
+        np.testing.assert_array_equal(make(subject).numpy(), make(oracle).numpy())

@@ -21,7 +21,7 @@ def powers_of_two(xp, x, to):
 
 
 def cast(xp, x, np_dtype):
-    """x as np_dtype; Python numbers become arrays, so that NumPy keeps the dtype asked for."""
+    """x as np_dtype; Python numbers become arrays, so that NumPy keeps the dtype asked for. Doubles go to float16 through float32, as torch's do."""
     if x.__class__ in (float, int, bool, complex):
         if np_dtype.kind in "ui":
             x = int(x)
@@ -29,6 +29,8 @@ def cast(xp, x, np_dtype):
         return xp.asarray(x, dtype=np_dtype)
     if x.dtype == np_dtype:
         return x
+    if np_dtype == np.float16 and x.dtype == np.float64:
+        x = x.astype(np.float32)
     if x.dtype.kind == "c" and np_dtype.kind != "c":
         x = x.real
     if xp is np:

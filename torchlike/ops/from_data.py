@@ -9,6 +9,7 @@ import numpy as np
 
 from .._core import device as dev
 from .._core import dtype as dt
+from .._core.arrays import cast
 from .._core.aval import aval
 from .._core.errors import class_name
 from .._core.history import warn
@@ -60,7 +61,7 @@ def _host_data(data, dtype) -> np.ndarray:
             raise ValueError("given numpy array has byte order different from the native byte order. Conversion between byte orders is currently "
                              "not supported.")
         d = dt.from_numpy_dtype(data.dtype) if dtype is None else dtype
-        return np.array(data, dtype=d.np)
+        return np.array(data, dtype=d.np) if d is not dt.float16 or data.dtype != np.float64 else cast(np, np.asarray(data), d.np)
     if isinstance(data, (list, tuple, range)):
         return _from_nested(data, dtype)
     if hasattr(data, "_elements"):  # a storage
@@ -108,7 +109,7 @@ def _from_number(x, dtype) -> np.ndarray:
         raise TypeError("must be real number, not complex")
     if d.category == dt.BOOL:
         return np.array(bool(x))
-    return silently(np.array(float(x) if d.category == dt.FLOAT else x).astype, d.np)  # too large ones to inf, as in torch
+    return silently(cast, np, np.array(float(x) if d.category == dt.FLOAT else x), d.np)  # too large ones to inf, as in torch
 
 
 _NUMBERS = (int, float, complex)
@@ -214,7 +215,7 @@ def _from_numbers(data: list, dtype) -> np.ndarray | None:
         dtype = dt.get_default_dtype() if float in kinds else dt.int64
     try:
         if dtype.category == dt.FLOAT:
-            return silently(np.array(flat, np.float64).astype, dtype.np).reshape(shape)  # too large ones to inf, as in torch
+            return silently(cast, np, np.array(flat, np.float64), dtype.np).reshape(shape)  # too large ones to inf, as in torch
         return np.array(flat, np.int64).reshape(shape) if dtype is dt.int64 and float not in kinds else None
     except OverflowError:
         return None
@@ -254,7 +255,7 @@ def _from_nested(data, dtype) -> np.ndarray:
     if complex in kinds and dtype.category != dt.COMPLEX:
         raise TypeError("must be real number, not complex")
     with np.errstate(over="ignore"):  # as above
-        return np.array(flat, np.float64 if dtype.category == dt.FLOAT else None).astype(dtype.np).reshape(shape)
+        return cast(np, np.array(flat, np.float64 if dtype.category == dt.FLOAT else None), dtype.np).reshape(shape)
 
 
 def _infer(data, flat) -> dt.dtype:
