@@ -69,6 +69,7 @@ def f(x, y: Optional[torch.Tensor] = None, n: Optional[int] = None):
     if n is None:
         n = 3
     z = x if y is None else x * y
+    n = torch.jit._unwrap_optional(n)
     w: Optional[torch.Tensor] = None
     if n > 2:
         w = x + n

@@ -9,6 +9,7 @@ from .script import (  # noqa: F401
     ScriptModule,
     _overload,
     _overload_method,
+    _unwrap_optional,
     annotate,
     export,
     ignore,

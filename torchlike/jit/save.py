@@ -81,7 +81,8 @@ def _code(m: Module) -> str | None:
     if m not in _SCRIPTED or m in _EXAMPLES:
         return None
     from ._scripting.modules import of_module
-    return "".join(text for name, (_, text) in of_module(m).methods[id(m)].items() if name.partition("__")[0] == "forward")
+    program = of_module(m)
+    return "".join(text for name, (_, text) in program.methods[id(program.root)].items() if name.partition("__")[0] == "forward")
 
 
 module.LATE["save"] = lambda m: _Saves(m).save if compiled(m) else None

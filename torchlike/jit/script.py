@@ -134,3 +134,10 @@ def overloads(f: Callable) -> list[Callable]:
 def annotate(the_type: Any, the_value: T) -> T:
     """Returns `the_value`; the type is for TorchScript's compiler."""
     return the_value
+
+
+def _unwrap_optional(x: T | None) -> T:
+    """x, which is not None."""
+    if x is None:
+        raise AssertionError("Unwrapping null optional")
+    return x

@@ -25,6 +25,8 @@ def write(m: Module | ScriptFunction, stream: IO[bytes], name: str, extra: Mappi
     """Compiles a module or a function and writes it as TorchScript. Raises what PyTorch's compiler raises where it does not take something."""
     program = of_module(m) if isinstance(m, Module) else of_function(m.__wrapped__)
     files = program.files()
+    if isinstance(m, Module):
+        m = program.root
     if not isinstance(m, Module):
         m, placeholder = Module(), _placeholder(*program.functions[m.__wrapped__])
         files.append(placeholder)

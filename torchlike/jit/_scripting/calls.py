@@ -6,20 +6,21 @@ import builtins
 import collections
 import inspect
 import math
-import sys
 import types
 import warnings
 from collections.abc import Callable
 from typing import Any
 
+from ..._size import Size
 from ..._tensor import Tensor
 from ..._torch_names import torch_name
 from ...nn.modules.container import ParameterDict, ParameterList
 from .. import containers
-from ..script import annotate, is_scripting, is_tracing
+from ..script import _unwrap_optional, annotate, is_scripting, is_tracing
 from ..script_function import ScriptFunction
 from . import library, schemas
 from .expressions import CASTS, Condition, Expressions, member
+from .origin import is_library, is_own, is_public
 from .signature import Parameter, Signature, bound, default_text
 from .types import BOOL, FLOAT, INT, NONE, NUMBER, STR, TENSOR, Type, Unknown, is_optional, listed, named_tuple, paired, without_none
 from .values import VARIES, Held, Loop, Method, Operator, Outside, Several, Special, Value, literal, tuple_of
@@ -106,9 +107,9 @@ class Calls(Expressions):
         if isinstance(f, types.BuiltinFunctionType) and getattr(math, f.__name__, None) is f and schemas.schemas(f.__name__):
             return self.operator(node, f.__name__, *[self.first_class(x, node) for x in args])
         own = getattr(f, "__name__", "")
-        if is_own_public(f, own) and schemas.schemas(own):
+        if is_public(f, own) and schemas.schemas(own):
             return self.operator(node, own, *[self.first_class(x, node) for x in args], named={k: self.first_class(x, node) for k, x in named.items()})
-        if name is not None or (inspect.isfunction(f) and (f.__module__ or "").partition(".")[0] == "torchlike" and not self.program.is_library(f)):
+        if name is not None or (inspect.isfunction(f) and is_own(f) and not is_library(f)):
             raise self.source.error(node, f"{name or f.__qualname__} cannot be compiled: TorchScript has no such operator, or torchlike cannot write it")
         if inspect.isfunction(f):
             return self.program.call_function(self, node, f, args, named)
@@ -209,9 +210,9 @@ class Calls(Expressions):
         from ..._core.device import device
         if f is device:
             return self._device
-        if getattr(f, "__name__", "") == "_unwrap_optional" and (f.__module__ or "").startswith("torchlike"):
+        if f is _unwrap_optional:
             return self._unwrap
-        if getattr(f, "__name__", "") == "Size" and (f.__module__ or "").startswith("torch"):
+        if f is Size:
             return lambda node: self.typed(node.args[0], listed(INT))
         return None
 
@@ -326,8 +327,9 @@ class Calls(Expressions):
         for v in given[1:]:
             if TENSOR in (out.type, v.type):
                 out = self.operator(node, {"min": "minimum", "max": "maximum"}[name], out, v)
-            elif {out.type, v.type} <= {INT, FLOAT}:
-                out = Value(f"ops.prim.{name}({out.text}, {v.text})", INT if out.type == v.type == INT else FLOAT)
+            elif {out.type, v.type} <= {INT, FLOAT, NUMBER}:
+                kind = NUMBER if NUMBER in (out.type, v.type) else INT if out.type == v.type == INT else FLOAT
+                out = Value(f"ops.prim.{name}({out.text}, {v.text})", kind)
             else:
                 raise self.source.error(node, f"{name} of {out.type} and {v.type} is not supported")
         return out
@@ -392,8 +394,3 @@ class Calls(Expressions):
     def _unwrap(self, node: ast.Call) -> Value:
         v = self.value(self._only(node)[0])
         return v if not is_optional(v.type) else Value(f"torch._unwrap_optional({v.text})", without_none(v.type))
-
-
-def is_own_public(f: Any, name: str) -> bool:
-    """Whether a function is torch's of this name."""
-    return inspect.isfunction(f) and (f.__module__ or "").partition(".")[0] == "torchlike" and getattr(sys.modules["torchlike"], name, None) is f

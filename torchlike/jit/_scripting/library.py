@@ -22,7 +22,7 @@ def _written() -> dict[str, FunctionType]:
     from . import attention, functional, losses
     found: dict[str, FunctionType] = {}
     for module in (attention, functional, losses):
-        found |= {name: f for name, f in vars(module).items() if isinstance(f, FunctionType) and f.__module__ == module.__name__}
+        found |= {name: f for name, f in vars(module).items() if isinstance(f, FunctionType) and f.__globals__ is vars(module)}
     return found
 
 

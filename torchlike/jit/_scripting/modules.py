@@ -1,6 +1,7 @@
 """A module and what it holds as classes of TorchScript: attributes, constants, and the methods and functions that are reached from its own."""
 from __future__ import annotations
 
+import copy
 import inspect
 import typing
 from types import FunctionType
@@ -11,6 +12,7 @@ from ...nn.modules.container import ModuleDict, ModuleList, ParameterDict, Param
 from ...nn.modules.module import Module
 from ..script import EXPORTED, IGNORED, UNUSED, overloads
 from .function import Function
+from .origin import is_library, is_own
 from .signature import Signature, bound
 from .statements import NO_GRAD
 from .types import BOOL, NONE, TENSOR, Type, Unknown, fits, named_types, of_annotation, of_value
@@ -27,9 +29,19 @@ def mark(f: Any) -> str:
 
 def of_module(m: Module) -> Program:
     """A module, compiled."""
-    program = Program(m)
+    program = Program(_prepared(m, {}) if any(hasattr(x, "__prepare_scriptable__") for x in m.modules()) else m)
     program.compile()
     return program
+
+
+def _prepared(m: Module, made: dict[int, Module]) -> Module:
+    """A module with what its parts' `__prepare_scriptable__` give in their place."""
+    if id(m) not in made:
+        new = m.__prepare_scriptable__() if hasattr(m, "__prepare_scriptable__") else m
+        new = copy.copy(new)
+        made[id(m)] = new
+        new.__dict__["_modules"] = {k: None if x is None else _prepared(x, made) for k, x in new._modules.items()}
+    return made[id(m)]
 
 
 def of_function(f: FunctionType) -> Program:
@@ -37,11 +49,6 @@ def of_function(f: FunctionType) -> Program:
     program = Program(None)
     program.compiled_function(f)
     return program
-
-
-def is_own(f: Any) -> bool:
-    """Whether a function or class is torchlike's."""
-    return (getattr(f, "__module__", None) or "").partition(".")[0] == "torchlike"
 
 
 class Attributes:
@@ -297,9 +304,6 @@ class Program:
         from .library import replacement
         return replacement(f, None if owner is None else owner.module) if is_own(f) else f
 
-    def is_library(self, f: Any) -> bool:
-        return (getattr(f, "__module__", None) or "").startswith(__name__.rpartition(".")[0] + ".")
-
     def call_module(self, at: Any, node: Any, held: Held, args: list[Any], named: dict[str, Any]) -> Value:
         return self.call_method(at, node, Method(held, "forward"), args, named)
 
@@ -326,7 +330,7 @@ class Program:
     def compiled_function(self, f: FunctionType) -> Signature:
         """A function's signature, compiled when it is first asked for."""
         if f not in self.functions:
-            name = self._name("torch.nn.functional" if self.is_library(f) else public(f.__module__), f.__name__)
+            name = self._name("torch.nn.functional" if is_library(f) else public(f.__module__), f.__name__)
             self.functions[f] = self._made(f, f, None, name)
         return self.functions[f][0]
 

@@ -174,7 +174,9 @@ def _as_list(items: list[Value]) -> Value:
 def converted(v: Value, t: Type, conversions: bool = True, count: int = 0, bound: dict[str, Type] | None = None) -> str:
     """A value's text where a t is wanted. Raises Mismatch."""
     if bound is not None and _has_free(t):
-        return _bind(v, t, bound)
+        if v.type.name != "Tuple" or not _known(t, bound):
+            return _bind(v, t, bound)
+        t = replaced(t, bound)
     if fits(v.type, t):
         return v.text
     inner = t.args[0] if t.name == "Optional" else t
@@ -182,7 +184,7 @@ def converted(v: Value, t: Type, conversions: bool = True, count: int = 0, bound
         if count and fits(v.type, inner.args[0]):
             return v.text
         if v.type.name == "Tuple" and v.type.args and all(fits(x, inner.args[0]) for x in v.type.args):
-            return v.text
+            return v.text if v.items is None else f"[{', '.join(v.items)}]"
         if v.empty:
             return f"annotate({inner}, [])"
     if conversions and inner == DEVICE and v.type.name == "str":
@@ -198,7 +200,7 @@ def converted(v: Value, t: Type, conversions: bool = True, count: int = 0, bound
             try:
                 word = converted(v, member, False, count)
                 n = len(v.type.args)  # a union takes no tuple for a list
-                return word if v.type.name != "Tuple" or member.name != "List" else f"[{', '.join(f'{v.text}[{i}]' for i in range(n))}]"
+                return word if v.type.name != "Tuple" or member.name != "List" or v.items else f"[{', '.join(f'{v.text}[{i}]' for i in range(n))}]"
             except Mismatch:
                 pass
     raise Mismatch(f"Expected a value of type '{t}' but instead found type '{v.type}'")

@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import ast
-from collections import Counter
 from typing import Any
 
 from ...autograd.grad_mode import no_grad
@@ -10,7 +9,7 @@ from . import schemas
 from .calls import Calls
 from .expressions import _BINARY, Condition
 from .types import BOOL, FLOAT, INT, NONE, NUMBER, STR, TENSOR, Type, fits, unified
-from .values import VARIES, Held, Outside, Several, Value, literal, quoted, tuple_of
+from .values import Held, Outside, Several, Value, literal, quoted, tuple_of
 
 _TAKEN = frozenset("""torch ops CONSTANTS annotate inf nan infj nanj print uninitialized unchecked_cast fork awaitable Tensor List Dict Tuple Optional Union Any int
     float bool str complex number Device NoneType range zip enumerate isinstance getattr hasattr tuple list dict len min max abs round sum sorted __torch__
@@ -25,9 +24,7 @@ class Statements(Calls):
     """The part of a function's compiler that reads statements."""
 
     def prepare(self, body: list[ast.stmt]) -> None:
-        stored = [n for s in body for n in ast.walk(s) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
-        self.stores = Counter(n.id for n in stored)
-        self.assigned = set(self.stores)
+        self.assigned = {n.id for s in body for n in ast.walk(s) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
         self.lines: list[str] = []
         self.unrolling = self.looping = 0
         self.kept_names = 0
@@ -219,8 +216,7 @@ class Statements(Calls):
         if text != self.word(name):
             self.lines.append(f"{self.word(name)} = {text}")
         kind = made.type if outer is None or fits(made.type, outer.type) else outer.type
-        keeps = made.known and self.stores[name] == 1 and name not in self.parameters
-        self.scope[-1][name] = Value(self.word(name), kind, made.constant if keeps else VARIES, made.loose)
+        self.scope[-1][name] = Value(self.word(name), kind, made.constant, made.loose)
 
     def _unpack(self, target: Any, made: Any, node: Any) -> None:
         if any(isinstance(t, ast.Starred) for t in target.elts):
@@ -355,26 +351,28 @@ class Statements(Calls):
     def do_While(self, node: ast.While) -> None:
         if node.orelse:
             raise self.source.not_supported(node, "else branches of while loops aren't supported")
-        test = self.condition(node.test)
-        if test.static is False:
-            return
-        self._loop(f"while {test.text if test.static is None else 'True'}:", node, test, None, None)
+        with self.frame(self._carried(node)):
+            test = self.condition(node.test)
+        if test.static is not False:
+            self._loop(f"while {test.text if test.static is None else 'True'}:", node, test, None, None)
+
+    def _carried(self, node: Any) -> dict[str, Any]:
+        """The variables that a loop changes: what they are is not known in it."""
+        stored = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+        return {name: _varying(x) for name in stored for x in [self.find(name)] if x is not None}
 
     def _loop(self, head: str, node: Any, test: Condition, target: ast.expr | None, item: Type | None) -> None:
         self.looping += 1
         unrolling, self.unrolling = self.unrolling, 0
-        carried = {name: _varying(x) for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
-                   for name in [n.id] for x in [self.find(name)] if x is not None}
+        carried = self._carried(node)
         with self.frame(carried), self.frame(self.refined(test.true)):
             outer, self.lines = self.lines, []
             try:
                 if target is not None:
                     head = head.replace("\0", self._loop_variable(target, item, node))
                 self.statements(node.body)
+            finally:
                 lines, self.lines = self.lines, outer
-            except Exception:
-                self.lines = outer
-                raise
         self.nested(head, lines or ["pass"])
         self.looping -= 1
         self.unrolling = unrolling

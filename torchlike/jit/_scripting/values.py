@@ -19,13 +19,14 @@ VARIES: Any = object()  # the constant of what is none
 @dataclass
 class Value:
     """What has a type. `constant`: its Python value, where that is known; `loose`: a number of torchlike's own, an int where a float is meant;
-    `empty`: a literal `[]` or `{}`."""
+    `empty`: a literal `[]` or `{}`; `items`: the texts of a literal tuple's parts."""
 
     text: str
     type: Type
     constant: Any = VARIES
     loose: bool = False
     empty: bool = False
+    items: tuple[str, ...] | None = None
 
     @property
     def known(self) -> bool:
@@ -131,4 +132,5 @@ def literal(x: Any, loose: bool = False) -> Value | None:
 def tuple_of(parts: list[Value], constant: Any = VARIES) -> Value:
     if constant is VARIES and parts and all(p.known for p in parts):
         constant = tuple(p.constant for p in parts)
-    return Value(f"({', '.join(p.text for p in parts)}{',' * (len(parts) == 1)})" if parts else "annotate(Tuple[()], ())", paired(p.type for p in parts), constant)
+    words = tuple(p.text for p in parts)
+    return Value(f"({', '.join(words)}{',' * (len(parts) == 1)})" if parts else "annotate(Tuple[()], ())", paired(p.type for p in parts), constant, items=words)
