@@ -511,6 +511,32 @@ class M(nn.Module):
         torch._assert(x.dim() == 2, "two")
         return self.layer(x), self.layer([x, x + 1])
 """, ["x"]),
+    "enumerations": ("""
+class Color(Enum):
+    RED = "r"
+    BLUE = "b"
+
+
+class M(nn.Module):
+    kind: Color
+
+    def __init__(self):
+        super().__init__()
+        self.kind, self.other, self.word, self.layer = Color.RED, Color.BLUE, "avg", nn.Sequential(nn.Linear(3, 3), nn.Tanh())
+
+    def pick(self, x, c: Color = Color.BLUE):
+        return x + 1 if c == Color.BLUE else x
+
+    def forward(self, x):
+        if self.kind != Color.RED:
+            x = x + 1
+        if self.other == Color.BLUE and self.word:
+            x = self.pick(x) * 2
+        for part in self.layer.children():
+            x = part(x)
+        shape = (x.shape[0],) + (1,) * (x.ndim - 1)
+        return x.sum(1).view(shape), self.kind.value, self.other.name, shape
+""", ["x"]),
     "shared": ("""
 class M(nn.Module):
     def __init__(self):

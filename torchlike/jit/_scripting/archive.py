@@ -1,6 +1,7 @@
 """The archive of a compiled module."""
 from __future__ import annotations
 
+import enum
 import struct
 import sys
 from collections.abc import Mapping
@@ -71,6 +72,9 @@ class _Attributes(_Pickler):
         if isinstance(x, Tensor):
             return self._once(x, self._tensor)
         t = without_none(t) if t.name == "Optional" else t
+        if isinstance(x, enum.Enum):
+            module, _, name = t.named.rpartition(".")
+            return f"c{module}\n{name}\n".encode() + self._value(x.value, t.args[0]) + b"R"
         if t.name == "float":
             return b"G" + struct.pack(">d", x)
         if isinstance(x, bool):

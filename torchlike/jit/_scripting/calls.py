@@ -381,6 +381,8 @@ class Calls(Expressions):
             return v if v.type == STR else self.operator(node, "str", v)
         if t == FLOAT and v.type == STR and v.known:
             return literal(float(v.constant))
+        if t == BOOL and (v.type == STR or v.type.name in ("List", "Dict")):
+            return Value(self.condition(node.args[0]).text, BOOL)
         if v.type not in (TENSOR, INT, FLOAT, BOOL, NUMBER) and not (v.type == STR and t != BOOL):
             raise self.source.error(node, f"{t}({v.type}) is not supported")
         return v if v.type == t else literal({INT: int, FLOAT: float, BOOL: bool}[t](v.constant), v.loose) if v.known and v.type != STR else Value(f"{t}({v.text})", t)

@@ -325,8 +325,6 @@ class Expressions:
         """One of Python's operators on two values."""
         if name == "remainder" and a.type == STR:
             return self.operator(node, "percentFormat", a, b)
-        if name == "add" and a.type.name == b.type.name == "Tuple":
-            return tuple_of([*self.parts(a), *self.parts(b)])
         if name == "floordiv" and a.type == TENSOR:
             return self.operator(node, "floor_divide", a, b)
         if a.type in (INT, FLOAT, NUMBER, BOOL) and b.type == TENSOR:
@@ -346,6 +344,8 @@ class Expressions:
             found = self._contained(node, a, b)
             return found if isinstance(op, ast.In) else Value(f"(not {found.text})", BOOL, *([not found.constant] if found.known else []))
         name = _COMPARED[type(op)]
+        if a.type.name == b.type.name == "Enum" and name in ("eq", "ne"):
+            return Value(f"torch.{name}({a.text}, {b.text})", BOOL)
         if a.known and b.known and (a.type == b.type or self.own) and a.type.name != "Tuple":
             return literal(_FOLDED[name](a.constant, b.constant))
         if a.type.name == b.type.name == "Tuple" and name in ("eq", "ne") and len(a.type.args) == len(b.type.args):
@@ -411,6 +411,8 @@ class Expressions:
             return Condition(v.text)
         if v.type in (TENSOR, INT, FLOAT, NUMBER):
             return Condition(f"bool({v.text})")
+        if v.type == STR or v.type.name in ("List", "Dict"):
+            return Condition(f"torch.gt(torch.len({v.text}), 0)")
         raise self.source.error(node, f"Could not cast value of type {v.type} to bool")
 
     def _joined(self, nodes: list[ast.expr], every: bool) -> Condition:
@@ -571,6 +573,8 @@ class Expressions:
             return Value(f"{PROPERTIES[name][0]}({base.text})", PROPERTIES[name][1])
         if t.name == "Tuple" and name in t.fields:
             return Value(f"{base.text}[{t.fields.index(name)}]", t.args[t.fields.index(name)])
+        if t.name == "Enum" and name in ("name", "value"):
+            return Value(f"{base.text}.{name}", STR if name == "name" else t.args[0])
         if t == DEVICE and name in ("type", "index"):
             return Value(f"ops.prim.{name}({base.text})", STR if name == "type" else Type("Optional", (INT,)))
         if t == TENSOR and name in ("tolist", "new_tensor", "type_as", "type", *CASTS) or schemas.schemas(name) and (t in (TENSOR, STR) or t.name in ("List", "Dict")):

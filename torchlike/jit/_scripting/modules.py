@@ -8,7 +8,7 @@ from types import FunctionType
 from typing import Any
 
 from ..._torch_names import public
-from ...nn.modules.container import ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
+from ...nn.modules.container import ModuleDict, ModuleList, ParameterDict, Sequential
 from ...nn.modules.module import Module
 from ..script import EXPORTED, IGNORED, UNUSED, overloads
 from .function import Function
@@ -16,7 +16,7 @@ from .origin import is_library, is_own
 from .signature import Signature, bound
 from .statements import NO_GRAD
 from .types import BOOL, NONE, TENSOR, Type, Unknown, fits, named_types, of_annotation, of_value
-from .values import Held, Method, Outside, Value, literal, quoted
+from .values import Held, Method, Outside, Special, Value, literal, quoted
 
 _HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
 _INTERNAL = frozenset(vars(Module())) | {"_is_hf_initialized"}
@@ -224,7 +224,7 @@ class Program:
             raise at.source.error(node, f"Module '{type(m).__name__}' has no attribute '{name}' {held.refused[name]}")
         static = inspect.getattr_static(type(m), name, None)
         if isinstance(static, FunctionType):
-            return self._container_method(at, node, owner, name) or Method(owner, name)
+            return self._of_container(owner, name) or Method(owner, name)
         if isinstance(static, staticmethod):
             return Outside(static.__func__)
         if static is not None and at.own and isinstance(static, property) and isinstance(getattr(m, name), list):
@@ -235,12 +235,11 @@ class Program:
             return Outside(getattr(m, name))
         raise at.source.error(node, f"Module '{type(m).__name__}' has no attribute '{name}'")
 
-    def _container_method(self, at: Any, node: Any, owner: Held, name: str) -> Any:
-        from .values import Special
+    def _of_container(self, owner: Held, name: str) -> Special | None:
+        """A method of torchlike's own that gives the parts of a module."""
         m = owner.module
-        if isinstance(m, (ModuleDict, ModuleList, Sequential, ParameterList, ParameterDict)) and is_own(getattr(type(m), name)):
-            if name in ("items", "keys", "values", "named_children", "children"):
-                return Special(name, owner)
+        if name in ("children", "named_children") or name in ("items", "keys", "values") and isinstance(m, (ModuleDict, ParameterDict)):
+            return Special(name, owner) if is_own(getattr(type(m), name)) else None
         return None
 
     # -- methods and functions ------------------------------------------------------------------------------------------------
@@ -360,10 +359,11 @@ class Program:
         texts += [(signature.name, text) for signature, text in self.functions.values()]
         if self.no_grad:
             texts.append((NO_GRAD, _NO_GRAD_CLASS))
-        for t in named_types():  # those that the text speaks of
+        for cls, t in named_types():  # those that the text speaks of
             if any(t.named in text for _, text in texts):
-                fields = "".join(f"  {name} : {kind}\n" for name, kind in zip(t.fields, t.args))
-                texts.append((t.named, f"class {t.named.rpartition('.')[2]}(NamedTuple):\n{fields}"))
+                name = t.named.rpartition(".")[2]
+                members = [f"{k} = {literal(x.value).text}" for k, x in cls.__members__.items()] if t.name == "Enum" else map("{} : {}".format, t.fields, t.args)
+                texts.append((t.named, f"class {name}({'Enum' if t.name == 'Enum' else 'NamedTuple'}):\n" + "".join(f"  {x}\n" for x in members)))
         for name, text in texts:
             path = name.rpartition(".")[0].replace(".", "/") + ".py"
             found[path] = found.get(path, "") + text

@@ -174,7 +174,10 @@ def _as_list(items: list[Value]) -> Value:
 def converted(v: Value, t: Type, conversions: bool = True, count: int = 0, bound: dict[str, Type] | None = None) -> str:
     """A value's text where a t is wanted. Raises Mismatch."""
     if bound is not None and _has_free(t):
-        if v.type.name != "Tuple" or not _known(t, bound):
+        alike = v.type.name == "Tuple" and v.type.args and len(set(v.type.args)) == 1 and t.name == "List"
+        if alike and not _known(t, bound):  # a tuple of one type is a list here
+            _binds(listed(v.type.args[0]), t, bound)
+        if not alike:
             return _bind(v, t, bound)
         t = replaced(t, bound)
     if fits(v.type, t):

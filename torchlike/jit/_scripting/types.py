@@ -1,6 +1,7 @@
 """TorchScript's types: what they are called, which value has which, which of them stand for which others."""
 from __future__ import annotations
 
+import enum
 import inspect
 import types as python_types
 import typing
@@ -125,6 +126,8 @@ def of_annotation(hint: Any) -> Type:
         return INT
     if hint is Any:
         return ANY
+    if isinstance(hint, type) and issubclass(hint, enum.Enum):
+        return enumeration(hint)
     if isinstance(hint, type) and issubclass(hint, tuple) and hasattr(hint, "_fields"):
         return named_tuple(hint)
     origin, args = typing.get_origin(hint), typing.get_args(hint)
@@ -152,21 +155,36 @@ def named_tuple(cls: type) -> Type:
             hints = typing.get_type_hints(cls)
         except NameError as error:
             raise Unknown(f"Unknown type annotation in {cls.__qualname__}: {error}") from None
-        module = public(cls.__module__)
-        name = ".".join(["__torch__", *(module.split(".") if module != "__main__" else ()), cls.__name__])
-        others = sum(t.named.rpartition(".")[2].split("___")[0] == cls.__name__ for t in _NAMED.values())
-        name = name if not others else f"{name.rpartition('.')[0]}.___torch_mangle_named_{others}.{cls.__name__}"
-        _NAMED[cls] = Type("Tuple", tuple(of_annotation(hints[f]) if f in hints else TENSOR for f in cls._fields), tuple(cls._fields), name)
+        _NAMED[cls] = Type("Tuple", tuple(of_annotation(hints[f]) if f in hints else TENSOR for f in cls._fields), tuple(cls._fields), _name(cls))
     return _NAMED[cls]
 
 
-def named_types() -> Iterable[Type]:
-    """The types of the NamedTuples that were met so far."""
-    return _NAMED.values()
+def enumeration(cls: type[enum.Enum]) -> Type:
+    """The type of an enumeration; `args` is that of its values."""
+    if cls not in _NAMED:
+        _NAMED[cls] = Type("Enum", (_common("Enum", map(of_value, (m.value for m in cls))),), tuple(cls.__members__), _name(cls))
+    return _NAMED[cls]
+
+
+def _name(cls: type) -> str:
+    """The archive's name of a class; another one than that of other classes."""
+    module = public(cls.__module__)
+    place = ["__torch__", *(module.split(".") if module != "__main__" else ())]
+    name, k = ".".join([*place, cls.__name__]), 0
+    while any(t.named == name for t in _NAMED.values()):
+        name, k = ".".join([*place, f"___torch_mangle_type_{k}", cls.__name__]), k + 1
+    return name
+
+
+def named_types() -> Iterable[tuple[type, Type]]:
+    """The NamedTuples and enumerations that were met so far, and their types."""
+    return _NAMED.items()
 
 
 def of_value(x: Any) -> Type:
     """The type of a Python value. Raises Unknown."""
+    if isinstance(x, enum.Enum):
+        return enumeration(type(x))
     if type(x) in _PLAIN:
         return _PLAIN[type(x)]
     if isinstance(x, Tensor):

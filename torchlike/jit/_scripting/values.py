@@ -1,6 +1,7 @@
 """What an expression stands for while it is compiled: a value that has a type and a text, or what has none: modules, functions, several things."""
 from __future__ import annotations
 
+import enum
 import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -8,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ..._core.device import device
 from ..._core.dtype import dtype
 from .._operators import _FORMATS, _number
-from .types import BOOL, DEVICE, FLOAT, INT, NONE, STR, Type, paired
+from .types import BOOL, DEVICE, FLOAT, INT, NONE, STR, Type, enumeration, paired
 
 if TYPE_CHECKING:
     from ...nn.modules.module import Module
@@ -106,6 +107,9 @@ def literal(x: Any, loose: bool = False) -> Value | None:
     """A Python value as a constant; None where it cannot be one."""
     if x is None:
         return Value("None", NONE, None)
+    if isinstance(x, enum.Enum):
+        t = enumeration(type(x))
+        return Value(f"{t}.{x.name}", t, x)
     if isinstance(x, bool):
         return Value(repr(x), BOOL, x)
     if type(x) is int or isinstance(x, int) and type(x).__module__ == "builtins":
