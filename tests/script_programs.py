@@ -269,6 +269,40 @@ def f(x):
     q = x.std(), x.var(1), torch.std_mean(x), x.min(0).indices, torch.aminmax(x), x.any(), x.all(1), x.prod(), x.norm(), x.abs().sqrt().log1p()
     return u, q
 """, ["x"]),
+    "calls that change something": ("""
+def pair(l: List[int]) -> Tuple[int, int]:
+    l.append(1)
+    return len(l), 2
+
+
+def f(x):
+    l = [0]
+    n = 0
+    for i in pair(l):
+        n += i
+    for i, k in zip(pair(l), pair(l)):
+        n += i * k
+    p = pair(l)
+    return n, [i * 2 for i in p], 5 in p, pair(l)[0], torch.full(pair(l), 1.0), len(l)
+""", ["x"]),
+    "variables that loops change": ("""
+def f(x, n: int, old: Optional[List[int]] = None):
+    i = 0
+    while i < 3:
+        i += 1
+    k = 2
+    for j in range(n):
+        if k == 2:
+            x = x + 1
+        k = 3
+    if old is None:
+        old = 2, 3
+    flag = True
+    while flag:
+        flag = i < 2
+        i += 1
+    return x, i, k, old[0]
+""", ["x", 3]),
     "shadows": ("""
 def f(x, input: int, len: int = 2):
     ops = input + len

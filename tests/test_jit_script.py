@@ -182,3 +182,12 @@ def test_errors_name_the_line():
     f = torchlike.jit.script(defined(programs.ERRORS["a sum with a string"], torchlike)["f"])
     with pytest.raises(RuntimeError, match=r'line 3\n    return x \+ "a"\n           ~~~~~~~ <--- HERE'):
         f.save_to_buffer()
+
+
+def test_what_would_be_read_otherwise_is_refused():
+    """What PyTorch compiles and torchlike cannot write so that it means the same."""
+    for source, what in (("def f(x, ops: int):\n    return x + ops\n", "an argument called ops"),
+                         ("def p(x) -> Tuple[int, int]:\n    return 1, 2\n\n\ndef f(x):\n    return x.sum() > 0 and 1 in p(x)\n", "cannot be taken apart")):
+        f = torchlike.jit.script(defined(source, torchlike)["f"])
+        with pytest.raises(Exception, match=what):
+            f.save_to_buffer()

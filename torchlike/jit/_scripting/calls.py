@@ -236,7 +236,7 @@ class Calls(Expressions):
     def _enumerate(self, node: ast.Call) -> Any:
         start = self.value(node.args[1]) if len(node.args) > 1 else next((self.value(k.value) for k in node.keywords if k.arg == "start"), literal(0))
         over = self.sugar(node.args[0])
-        parts = self.parts(over)
+        parts = self.parts(over, node)
         if parts is not None:
             if not start.known:
                 raise self.source.error(node, "enumerate's start must be a literal where what it counts is unrolled")
@@ -246,7 +246,7 @@ class Calls(Expressions):
 
     def _zip(self, node: ast.Call) -> Any:
         given = [self.sugar(x) for x in node.args]
-        fixed = [self.parts(x) for x in given]
+        fixed = [self.parts(x, node) for x in given]
         if any(p is not None for p in fixed):
             n = min(len(p) for p in fixed if p is not None)
             rows = [p if p is not None else self._items(node, x, n) for p, x in zip(fixed, given)]
@@ -259,18 +259,18 @@ class Calls(Expressions):
         v = self.first_class(x, node) if not isinstance(x, Loop) else None
         if v is None or v.type.name != "List" and v.type != TENSOR:
             raise self.source.error(node, "what runs beside modules in zip must be a list or a tensor")
-        name = self.kept(v)
+        name = self.kept(v, node)
         return [Value(f"{name}[{i}]", TENSOR if v.type == TENSOR else v.type.args[0]) for i in range(n)]
 
     def _reversed(self, node: ast.Call) -> Any:
-        parts = self.parts(self.sugar(self._only(node)[0]))
+        parts = self.parts(self.sugar(self._only(node)[0]), node)
         if parts is None:
             raise self.source.error(node, "reversed is known of modules and tuples only")
         return Several(parts[::-1])
 
     def _len(self, node: ast.Call) -> Value:
         made = self.sugar(self._only(node)[0])
-        parts = self.parts(made)
+        parts = self.parts(made, node)
         if parts is not None:
             return literal(len(parts))
         if isinstance(made, Held):
@@ -281,7 +281,7 @@ class Calls(Expressions):
         if not self._only(node, 1, 0):
             return self.on_List(ast.List([], ast.Load()))
         made = self.sugar(node.args[0])
-        parts = self.parts(made)
+        parts = self.parts(made, node)
         if parts is not None:
             return self.list_of([self.first_class(x, node) for x in parts], node)
         if isinstance(made, Loop):
@@ -294,7 +294,7 @@ class Calls(Expressions):
         return self.operator(node, "list", v)
 
     def _tuple(self, node: ast.Call) -> Any:
-        parts = self.parts(self.sugar(self._only(node)[0]))
+        parts = self.parts(self.sugar(self._only(node)[0]), node)
         if parts is None:
             raise self.source.error(node, "tuple of a list is not supported: its size is not known")
         return tuple_of([self.first_class(x, node) for x in parts]) if all(isinstance(x, Value) for x in parts) else Several(parts)

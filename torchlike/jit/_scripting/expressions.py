@@ -172,12 +172,12 @@ class Expressions:
     def spread(self, node: ast.expr) -> list[Any]:
         """The parts of `*node`."""
         made = self.sugar(node)
-        parts = self.parts(made)
+        parts = self.parts(made, node)
         if parts is None:
             raise self.source.error(node, "a starred value must be a tuple, whose size is known")
         return parts
 
-    def parts(self, x: Any) -> list[Any] | None:
+    def parts(self, x: Any, node: Any) -> list[Any] | None:
         """What a fixed number of things holds: of a tuple, a ModuleList, a Sequential."""
         if isinstance(x, Outside) and isinstance(x.value, tuple):
             return [Outside(y) for y in x.value]
@@ -192,7 +192,12 @@ class Expressions:
         if isinstance(x, Held) and isinstance(x.module, ParameterDict):
             return [literal(k) for k in x.module._parameters]
         if isinstance(x, Value) and x.type.name == "Tuple":
-            return [Value(f"{x.text}[{i}]", t, *((x.constant[i], x.loose) if x.known else ())) for i, t in enumerate(x.type.args)]
+            if x.known:
+                return [literal(y, x.loose) for y in x.constant]
+            if x.items is not None:
+                return [Value(word, t) for word, t in zip(x.items, x.type.args)]
+            name = self.kept(x, node)
+            return [Value(f"{name}[{i}]", t) for i, t in enumerate(x.type.args)]
         return None
 
     def children(self, owner: Held) -> list[tuple[str, Held]]:
@@ -246,7 +251,7 @@ class Expressions:
     def on_ListComp(self, node: ast.ListComp, hint: Type | None = None) -> Value:
         inner = hint.args[0] if hint is not None and hint.name == "List" else None
         source = self._generator(node)
-        parts = self.parts(source)
+        parts = self.parts(source, node)
         if parts is not None:
             made = []
             for part in parts:
@@ -264,7 +269,7 @@ class Expressions:
 
     def on_DictComp(self, node: ast.DictComp, hint: Type | None = None) -> Value:
         source = self._generator(node)
-        if self.parts(source) is not None:
+        if self.parts(source, node) is not None:
             raise self.source.error(node, "a dict comprehension runs over a list, a dict or a range")
         text, item = self.iterated(source, node.generators[0].iter)
         with self.frame():
@@ -286,7 +291,7 @@ class Expressions:
             return self.word(target.id)
         if not isinstance(target, (ast.Tuple, ast.List)):
             raise self.source.error(target, "a loop's variable is a name or a tuple of names")
-        parts = [Value("", t) for t in x.type.args] if isinstance(x, Value) and not x.text and x.type.name == "Tuple" else self.parts(x)
+        parts = [Value("", t) for t in x.type.args] if isinstance(x, Value) and not x.text and x.type.name == "Tuple" else self.parts(x, target)
         if parts is None or len(parts) != len(target.elts):
             raise self.source.error(target, "Provided a tuple of another size, or no tuple, to unpack")
         return "(" + ", ".join(self.bind(t, p) for t, p in zip(target.elts, parts)) + ")" if len(parts) > 1 else self.bind(target.elts[0], parts[0]) + ","
@@ -349,7 +354,7 @@ class Expressions:
         if a.known and b.known and (a.type == b.type or self.own) and a.type.name != "Tuple":
             return literal(_FOLDED[name](a.constant, b.constant))
         if a.type.name == b.type.name == "Tuple" and name in ("eq", "ne") and len(a.type.args) == len(b.type.args):
-            tests = [self.compared(node, ast.Eq(), x, y).text for x, y in zip(self.parts(a), self.parts(b))]
+            tests = [self.compared(node, ast.Eq(), x, y).text for x, y in zip(self.parts(a, node), self.parts(b, node))]
             return Value(f"({' and '.join(tests)})" if name == "eq" else f"(not ({' and '.join(tests)}))", BOOL)
         return self.binary(node, name, a, b)
 
@@ -357,7 +362,7 @@ class Expressions:
         if a.known and b.known:
             return literal(a.constant in b.constant)
         if b.type.name == "Tuple":
-            tests = [self.compared(node, ast.Eq(), a, x).text for x in self.parts(b)]
+            tests = [self.compared(node, ast.Eq(), a, x).text for x in self.parts(b, node)]
             return Value(f"({' or '.join(tests)})", BOOL)
         if b.type == STR and a.type == STR:
             return Value(f"torch.ne({self.operator(node, 'find', b, a).text}, -1)", BOOL)
@@ -484,7 +489,9 @@ class Expressions:
                 raise self.source.error(node, f"Key Error, {key.constant}")
             text = member(base.text, key.constant)
             return Held(text, held[key.constant]) if isinstance(base.module, ModuleDict) else Value(text, TENSOR)
-        parts = self.parts(base)
+        if isinstance(base, Value) and base.type.name == "Tuple" and base.items is None and not base.known and not isinstance(node.slice, ast.Slice):
+            return self._part(node, [Value(f"{base.text}[{i}]", t) for i, t in enumerate(base.type.args)], True)
+        parts = self.parts(base, node)
         if parts is not None:
             return self._part(node, parts, isinstance(base, Value))
         v = self.first_class(base, node)
@@ -502,7 +509,7 @@ class Expressions:
         if not index.known or not isinstance(index.constant, int):
             kinds = {p.type for p in parts if isinstance(p, Value)}
             if is_tuple and index.type == INT and len(kinds) == 1 and len(parts) > 1:
-                return Value(f"{parts[0].text[:-3]}[{index.text}]", kinds.pop())
+                return Value(f"[{', '.join(p.text for p in parts)}][{index.text}]", kinds.pop())
             raise self.source.error(node, "tuple index must be a compile time integer constant" if is_tuple else
                                     "Expected integer literal for index. ModuleList/Sequential indexing is only supported with integer literals. "
                                     "For example, 'i = 4; self.layers[i](x)' will fail because i is not a literal. Enumeration is supported, "

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from .signature import Parameter, default_text
 from .source import Source
-from .statements import RETURNED, Statements
+from .statements import RETURNED, SHADOWS, Statements
 from .types import ANY, NONE, TENSOR, Type
 from .values import Held, Value
 
@@ -27,6 +27,9 @@ class Function(Statements):
             raise self.source.not_supported(a.vararg or a.kwarg or node, "Compiled functions can't take variable number of arguments or use keyword-only "
                                                                          "arguments with defaults")
         self.parameters: set[str] = {x.arg for x in (*a.posonlyargs, *a.args, *a.kwonlyargs)}
+        shadows = self.parameters & SHADOWS
+        if shadows:
+            raise self.source.not_supported(node, f"an argument called {shadows.pop()} is not supported: TorchScript's text needs the name")
         self.arguments = self._parameters([*a.posonlyargs, *a.args], a.kwonlyargs)
         self.found: Type | None = None
         self.returns = self._declared

@@ -8,12 +8,13 @@ from ...autograd.grad_mode import no_grad
 from . import schemas
 from .calls import Calls
 from .expressions import _BINARY, Condition
-from .types import BOOL, FLOAT, INT, NONE, NUMBER, STR, TENSOR, Type, fits, unified
+from .types import BOOL, FLOAT, INT, NONE, NUMBER, STR, TENSOR, Type, fits, unified, without_none
 from .values import Held, Outside, Several, Value, literal, quoted, tuple_of
 
 _TAKEN = frozenset("""torch ops CONSTANTS annotate inf nan infj nanj print uninitialized unchecked_cast fork awaitable Tensor List Dict Tuple Optional Union Any int
     float bool str complex number Device NoneType range zip enumerate isinstance getattr hasattr tuple list dict len min max abs round sum sorted __torch__
     from raise assert del with global def class lambda""".split())
+SHADOWS = frozenset("torch ops CONSTANTS annotate inf nan print uninitialized range zip enumerate isinstance getattr int float bool __torch__".split())
 _IN_PLACE = {"add": "add_", "sub": "sub_", "mul": "mul_", "div": "div_", "remainder": "remainder_", "floordiv": "floor_divide_", "pow": "pow_",
              "__and__": "bitwise_and_", "__or__": "bitwise_or_", "__xor__": "bitwise_xor_", "__lshift__": "__ilshift__", "__rshift__": "__irshift__", "matmul": "matmul"}
 NO_GRAD = "__torch__.torch.autograd.grad_mode.no_grad"
@@ -27,16 +28,19 @@ class Statements(Calls):
         self.assigned = {n.id for s in body for n in ast.walk(s) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
         self.lines: list[str] = []
         self.unrolling = self.looping = 0
+        self.at_start = False  # whether what a statement evaluates first is read
         self.kept_names = 0
 
     def word(self, name: str) -> str:
         """A variable's name in the text."""
         return name + "_" if name in _TAKEN and name not in self.parameters else name
 
-    def kept(self, v: Value) -> str:
+    def kept(self, v: Value, node: Any) -> str:
         """A name for a value that is used several times."""
-        if v.text.isidentifier():
+        if v.text.replace(".", "").isidentifier():
             return v.text
+        if not self.at_start:
+            raise self.source.error(node, "a tuple that a call makes cannot be taken apart within an expression: give it a name before")
         self.kept_names += 1
         name = f"__{self.kept_names}"
         self.lines.append(f"{name} = {v.text}")
@@ -215,7 +219,7 @@ class Statements(Calls):
                 raise self.source.error(node, f"Variable '{name}' previously had type {outer.type} but is now being assigned to a value of type {made.type}") from None
         if text != self.word(name):
             self.lines.append(f"{self.word(name)} = {text}")
-        kind = made.type if outer is None or fits(made.type, outer.type) else outer.type
+        kind = made.type if outer is None or fits(made.type, outer.type) else without_none(outer.type)
         self.scope[-1][name] = Value(self.word(name), kind, made.constant, made.loose)
 
     def _unpack(self, target: Any, made: Any, node: Any) -> None:
@@ -234,7 +238,7 @@ class Statements(Calls):
             for t, word, kind in zip(target.elts, words, kinds):
                 self.assign(t, Value(word, kind), node)
             return
-        parts = self.parts(made)
+        parts = self.parts(made, node)
         if parts is None:
             raise self.source.error(node, f"{getattr(made, 'type', type(made).__name__)} cannot be used as a tuple")
         if len(parts) != len(target.elts):
@@ -393,8 +397,10 @@ class Statements(Calls):
     def do_For(self, node: ast.For) -> bool:
         if node.orelse:
             raise self.source.not_supported(node, "else branches of for loops aren't supported")
+        self.at_start = True
         over = self.sugar(node.iter)
-        parts = self.parts(over)
+        parts = self.parts(over, node)
+        self.at_start = False
         if parts is not None:
             self.unrolling += 1
             for part in parts:
