@@ -151,7 +151,8 @@ def test_of_conversions_to_a_format(torch):
 
 
 @pytest.mark.parametrize("layer", ["GroupNorm(1, 6)", "GroupNorm(3, 6)", "GroupNorm(3, 6, affine=False)", "AdaptiveMaxPool2d(2)", "AdaptiveMaxPool2d((3, 1))",
-                                   "AdaptiveMaxPool2d((3, None))", "AdaptiveAvgPool2d(1)", "AdaptiveAvgPool2d(2)", "AdaptiveAvgPool2d(3)"])
+                                   "AdaptiveMaxPool2d((3, None))", "AdaptiveAvgPool2d(1)", "AdaptiveAvgPool2d(2)", "AdaptiveAvgPool2d(3)", "AdaptiveAvgPool2d((3, 1))",
+                                   "AdaptiveAvgPool2d((1, 3))"])
 @same(strides=True)
 def test_gradients_of_layers_that_keep_channels_last(torch, layer):
     """The gradient lies as the input, whichever way the layer computes."""

@@ -15,6 +15,7 @@ from ..._tensor import Tensor, apply, as_tensor_value
 from ...ops.choosing import choose
 from ...ops.creation import arange, check_size
 from ...ops.materializing import materialized
+from ...ops.memory_formats import contiguous_format
 from .common import each, gradient_format, keep_format, not_implemented
 from .windows import FEW, Window, best_by_axes, better, offsets, reduced, slices, spread_to_all, spread_to_best
 
@@ -395,7 +396,8 @@ def _adaptive_avg(n: int):
             if made is input:
                 turned = gradient_format(turned, input, (4,))
             made = turned.matmul(as_tensor_value(weights, input.device)).transpose(-n + i, -1)
-        return named(keep_format(made.contiguous().to(kind), input, ranks=(4,)), node, input)
+        made = made.clone(memory_format=contiguous_format)  # `contiguous` leaves the strides of dimensions of length 1
+        return named(keep_format(made.to(kind), input, ranks=(4,)), node, input)
     f.__name__ = f.__qualname__ = name
     f.__doc__ = f"Means of windows chosen so that the last {n} dimensions get output_size."
     return f
