@@ -194,6 +194,18 @@ def f(x, a: Union[int, str], o: Any):
         n = n + len(o)
     return n
 """, ["x", 3, "ab"], ["x", "abc", 2]),
+    "unions": ("""
+def f(x, p: Union[int, List[int]], s: BroadcastingList2[int]):
+    if isinstance(p, list):
+        if len(p) not in [1, 2]:
+            raise ValueError("one or two")
+    if isinstance(p, int):
+        q = [p, p]
+    else:
+        q = p
+    a, b = _pair(s)
+    return F.avg_pool2d(x[None], _pair(q), _pair(1)), q, a + b
+""", ["x", 2, [1, 1]], ["x", [1, 2], [3, 4]]),
     "type comments": ("""
 def f(x, n, t):
     # type: (Tensor, int, Optional[Tensor]) -> Tuple[Tensor, int]
@@ -232,6 +244,11 @@ def f(x):
     x, a = a, x
     return a, x, b, c, s, n, t[-1], len(t), t == (1, 2, 3), 2 in t
 """, ["x"]),
+    "numbers of tensors": ("""
+def f(x, n: int) -> Tuple[int, float, int]:
+    i = torch.tensor([n, 2]).max().item()
+    return i, x.sum(), min(i, 3) if n > 100 else n
+""", ["x", 5]),
     "nested lists": ("""
 def f(x, rows: List[List[float]], pairs: List[Tuple[int, str]]):
     out: List[torch.Tensor] = []
@@ -304,7 +321,9 @@ def f(x, n: int, old: Optional[List[int]] = None):
     return x, i, k, old[0]
 """, ["x", 3]),
     "shadows": ("""
-def f(x, input: int, len: int = 2):
+def f(x, input: int, len: int = 2, inside: bool = False):
+    if not inside and input not in [7]:
+        x = x + 1
     ops = input + len
     range_ = ops
     annotate = [x]

@@ -26,7 +26,8 @@ def defined(source, lib):
     name = f"/script_program_{next(_numbers)}.py"
     linecache.cache[name] = len(source), None, source.splitlines(True), name
     names = {"torch": lib, "nn": lib.nn, "F": lib.nn.functional, "Tensor": lib.Tensor, "math": math, "List": List, "Dict": Dict, "Optional": Optional, "Tuple": Tuple,
-             "Union": Union, "Any": Any, "Final": Final, "NamedTuple": NamedTuple, "Enum": Enum, "__name__": "program"}
+             "Union": Union, "Any": Any, "Final": Final, "NamedTuple": NamedTuple, "Enum": Enum, "BroadcastingList2": lib.jit.annotations.BroadcastingList2,
+             "_pair": lib.nn.modules.utils._pair, "__name__": "program"}
     module = sys.modules["program"] = types.ModuleType("program")  # torch looks there for the source of a class
     module.__dict__.update(names, __file__=name)
     exec(compile(source, name, "exec"), module.__dict__)

@@ -25,7 +25,8 @@ from .script import Error
 
 # -- numbers that stand for types ----------------------------------------------------------------------------------------
 
-_NAMES = ("uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64", None, "complex64", "complex128", "bool", None, None, None, "bfloat16")
+_NAMES = ("uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64", None, "complex64", "complex128", "bool", None, None, None, "bfloat16",
+          *[None] * 7, "float8_e5m2", "float8_e4m3fn", None, None, "uint16", "uint32", "uint64")
 _DTYPES = [None if name is None else dt.by_name(name) for name in _NAMES]
 _FORMATS = ("contiguous_format", "preserve_format", "channels_last", "channels_last_3d")
 

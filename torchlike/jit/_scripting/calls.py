@@ -4,6 +4,8 @@ from __future__ import annotations
 import ast
 import builtins
 import collections
+import enum
+import functools
 import inspect
 import math
 import types
@@ -15,6 +17,7 @@ from ..._size import Size
 from ..._tensor import Tensor
 from ..._torch_names import torch_name
 from ...nn.modules.container import ParameterDict, ParameterList
+from ...nn.modules.utils import _pair, _quadruple, _single, _triple
 from .. import containers
 from ..script import _unwrap_optional, annotate, is_scripting, is_tracing
 from ..script_function import ScriptFunction
@@ -22,7 +25,7 @@ from . import library, schemas
 from .expressions import CASTS, Condition, Expressions, member
 from .origin import is_library, is_own, is_public
 from .signature import Parameter, Signature, bound, default_text
-from .types import BOOL, FLOAT, INT, NONE, NUMBER, STR, TENSOR, Type, Unknown, is_optional, listed, named_tuple, paired, without_none
+from .types import BOOL, FLOAT, INT, NONE, NUMBER, STR, TENSOR, Type, Unknown, fits, is_optional, listed, named_tuple, paired, without_none
 from .values import VARIES, Held, Loop, Method, Operator, Outside, Several, Special, Value, literal, tuple_of
 
 _CONTAINERS = {list: "List", tuple: "Tuple", dict: "Dict"}
@@ -126,7 +129,7 @@ class Calls(Expressions):
         except Unknown as reason:
             raise self.source.error(node, str(reason)) from None
         defaults = {k: default_text(x, kind) for k, kind in zip(t.fields, t.args) for x in [cls._field_defaults.get(k, VARIES)] if x is not VARIES}
-        fields = [Parameter(k, kind, defaults.get(k), False, False) for k, kind in zip(t.fields, t.args)]
+        fields = [Parameter(k, kind, defaults.get(k), False, 0) for k, kind in zip(t.fields, t.args)]
         made = bound(self, node, Signature(t.named, fields, t), [*args], named, whole=True)
         return Value(f"{t.named}({made})", t)
 
@@ -186,7 +189,7 @@ class Calls(Expressions):
         for k, x in zip(kinds, asked if len(kinds) == len(asked) else [node] * len(kinds)):
             if k in _CONTAINERS:
                 wanted.append(_CONTAINERS[k])
-            elif inspect.isclass(k) and k not in (int, float, bool, str) and not issubclass(k, Tensor):
+            elif inspect.isclass(k) and not issubclass(k, (int, float, bool, str, Tensor, enum.Enum)) and not hasattr(k, "_fields"):
                 continue  # no value of the language is one
             else:
                 wanted.append(self.source.kind(x) if k is not type(None) else NONE)
@@ -210,6 +213,8 @@ class Calls(Expressions):
         from ..._core.device import device
         if f is device:
             return self._device
+        if f in (_single, _pair, _triple, _quadruple):
+            return functools.partial(self._repeated, (_single, _pair, _triple, _quadruple).index(f) + 1)
         if f is _unwrap_optional:
             return self._unwrap
         if f is Size:
@@ -383,7 +388,7 @@ class Calls(Expressions):
             return literal(float(v.constant))
         if t == BOOL and (v.type == STR or v.type.name in ("List", "Dict")):
             return Value(self.condition(node.args[0]).text, BOOL)
-        if v.type not in (TENSOR, INT, FLOAT, BOOL, NUMBER) and not (v.type == STR and t != BOOL):
+        if v.type not in (TENSOR, BOOL) and not fits(v.type, NUMBER) and not (v.type == STR and t != BOOL):
             raise self.source.error(node, f"{t}({v.type}) is not supported")
         return v if v.type == t else literal({INT: int, FLOAT: float, BOOL: bool}[t](v.constant), v.loose) if v.known and v.type != STR else Value(f"{t}({v.text})", t)
 
@@ -392,6 +397,17 @@ class Calls(Expressions):
         if len(args) == 1 and args[0].type.name == "Device":
             return args[0]
         return self.operator(node, "device", *args)
+
+    def _repeated(self, n: int, node: ast.Call) -> Value:
+        """`_pair(x)`: a number n times, or n numbers as they are."""
+        v = self.value(self._only(node)[0])
+        if v.type in (INT, FLOAT, BOOL) and "(" not in v.text:
+            return tuple_of([v] * n)
+        if v.type.name == "List" and "(" not in v.text:
+            return tuple_of([Value(f"{v.text}[{i}]", v.type.args[0]) for i in range(n)])
+        if v.type.name == "Tuple" and len(v.type.args) == n:
+            return v
+        raise self.source.error(node, f"a value of type {v.type} does not make a tuple of {n}")
 
     def _unwrap(self, node: ast.Call) -> Value:
         v = self.value(self._only(node)[0])

@@ -347,7 +347,7 @@ class Expressions:
     def compared(self, node: Any, op: ast.cmpop, a: Value, b: Value) -> Value:
         if isinstance(op, (ast.In, ast.NotIn)):
             found = self._contained(node, a, b)
-            return found if isinstance(op, ast.In) else Value(f"(not {found.text})", BOOL, *([not found.constant] if found.known else []))
+            return found if isinstance(op, ast.In) else Value(f"(not ({found.text}))", BOOL, *([not found.constant] if found.known else []))
         name = _COMPARED[type(op)]
         if a.type.name == b.type.name == "Enum" and name in ("eq", "ne"):
             return Value(f"torch.{name}({a.text}, {b.text})", BOOL)
@@ -395,7 +395,8 @@ class Expressions:
         """What an if, a while, an assert or an operator tests."""
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
             inner = self.condition(node.operand)
-            return Condition(f"(not {inner.text})", None if inner.static is None else not inner.static, inner.false, inner.true)
+            return Condition(f"(not ({inner.text}))",  # the lexer takes `not in` of `not input` for an operator
+                             None if inner.static is None else not inner.static, inner.false, inner.true)
         if isinstance(node, ast.BoolOp):
             return self._joined([*node.values], isinstance(node.op, ast.And))
         if isinstance(node, ast.Compare):

@@ -6,7 +6,7 @@ import inspect
 from typing import TYPE_CHECKING, Any
 
 from .signature import Parameter, default_text
-from .source import Source
+from .source import Source, broadcasts
 from .statements import RETURNED, SHADOWS, Statements
 from .types import ANY, NONE, TENSOR, Type
 from .values import Held, Value
@@ -57,10 +57,10 @@ class Function(Statements):
             default = None
             t = TENSOR if self.own and t == ANY else t
             if x.arg in defaults:
-                default = default_text(defaults[x.arg], t)
+                default = default_text(defaults[x.arg], t, broadcasts(x.annotation))
                 if default is None:
                     raise self.source.error(x, f"the default of '{x.arg}', {defaults[x.arg]!r}, is no {t}")
-            made.append(Parameter(x.arg, t, default, x in only_named, self.own))
+            made.append(Parameter(x.arg, t, default, x in only_named, broadcasts(x.annotation) or int(self.own)))
         returns = self.source.node.returns
         self._declared = comment[1] if comment else None if returns is None else self.source.kind(returns)
         if self.own and self._declared == ANY:

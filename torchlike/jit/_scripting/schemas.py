@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from ..._aten_schemas import _lines as _aten_lines
 from .types import ANY, BOOL, DEVICE, FLOAT, INT, NONE, NUMBER, TENSOR, Type, fits, listed, optional, paired
-from .values import Value, float_text
+from .values import Value, float_text, tuple_of
 
 _NAMES = {"SymInt": INT, "Scalar": NUMBER, "ScalarType": INT, "MemoryFormat": INT, "Layout": INT, "SymFloat": FLOAT, "SymBool": BOOL}
 _BY_NAME = frozenset(("ScalarType", "MemoryFormat", "Layout"))  # numbers in the text that the reader tells apart by their argument's name
@@ -190,6 +190,9 @@ def converted(v: Value, t: Type, conversions: bool = True, count: int = 0, bound
             return v.text if v.items is None else f"[{', '.join(v.items)}]"
         if v.empty:
             return f"annotate({inner}, [])"
+    if inner.name == v.type.name == "Tuple" and len(inner.args) == len(v.type.args) and not inner.named and (v.items or "(" not in v.text):
+        words = v.items or [f"{v.text}[{i}]" for i in range(len(inner.args))]
+        return tuple_of([Value(converted(Value(word, a), b, conversions), b) for word, a, b in zip(words, v.type.args, inner.args)]).text
     if conversions and inner == DEVICE and v.type.name == "str":
         return f"torch.device({v.text})"
     if conversions and v.type == TENSOR and inner in (INT, FLOAT, NUMBER):

@@ -15,7 +15,7 @@ class Parameter(NamedTuple):
     type: Type
     default: str | None
     only_named: bool
-    broadcast: bool  # a list that a number stands for as well
+    broadcast: int  # how many of a number make the list that it stands for as well; 0 where it does not
 
 
 class Signature(NamedTuple):
@@ -26,9 +26,11 @@ class Signature(NamedTuple):
     returns: Type
 
 
-def default_text(x: Any, t: Type) -> str | None:
+def default_text(x: Any, t: Type, broadcast: int = 0) -> str | None:
     """A default as one of type t; None where it is none."""
     inner = without_none(t)
+    if broadcast and not isinstance(x, (list, tuple)):
+        x = [x] * broadcast
     if inner == FLOAT and isinstance(x, int) and not isinstance(x, bool):
         return float_text(float(x))
     if isinstance(x, (list, tuple)) and inner.name == "List":
@@ -67,8 +69,9 @@ def bound(at: Any, node: Any, signature: Signature, args: list[Any], named: dict
             word = v.text
         else:
             try:
-                one = v.type == INT and without_none(p.type).name == "List" and p.broadcast
-                word = f"[{v.text}]" if one else schemas.converted(v, p.type)
+                inner = without_none(p.type)
+                one = p.broadcast and inner.name == "List" and v.type == inner.args[0] and (p.broadcast == 1 or "(" not in v.text)
+                word = f"[{', '.join([v.text] * p.broadcast)}]" if one else schemas.converted(v, p.type)
             except schemas.Mismatch as reason:
                 raise at.source.error(node, f"{signature.name.rpartition('.')[2]}() {reason} for argument '{p.name}'") from None
         words.append(f"{p.name}={word}" if skipped or p.only_named else word)

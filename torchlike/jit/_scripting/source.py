@@ -10,7 +10,7 @@ from types import FunctionType
 from typing import Any
 
 from ..frontend import FrontendError, NotSupportedError, UnsupportedNodeError
-from .types import Type, Unknown, of_annotation
+from .types import Type, Unknown, listed, of_annotation
 
 _NODES = {"FunctionDef": "function definitions", "ClassDef": "class definitions", "With": "with statements", "Try": "try blocks", "Delete": "del statements",
           "Import": "import statements", "ImportFrom": "import statements", "Global": "global variables", "Nonlocal": "nonlocal variables",
@@ -87,6 +87,8 @@ class Source:
 
     def kind(self, node: ast.expr, at: Any = None) -> Type:
         """The type that an annotation in the source means."""
+        if broadcasts(node):
+            return listed(self.kind(node.slice, at))
         try:
             return of_annotation(self.evaluated(node))
         except Unknown as reason:
@@ -126,3 +128,9 @@ def _filled(cell: Any) -> bool:
         return cell.cell_contents is not cell
     except ValueError:
         return False
+
+
+def broadcasts(node: Any) -> int:
+    """n of an annotation `BroadcastingListn[...]`, a list that one number stands for as well; else 0."""
+    name = ast.unparse(node.value).rpartition(".")[2] if isinstance(node, ast.Subscript) else ""
+    return int(name[16:]) if name.startswith("BroadcastingList") and name[16:].isdigit() else 0

@@ -8,7 +8,7 @@ from ...autograd.grad_mode import no_grad
 from . import schemas
 from .calls import Calls
 from .expressions import _BINARY, Condition
-from .types import BOOL, FLOAT, INT, NONE, NUMBER, STR, TENSOR, Type, fits, unified, without_none
+from .types import BOOL, FLOAT, INT, NONE, NUMBER, STR, TENSOR, Type, fits, unified, union, without_none
 from .values import Held, Outside, Several, Value, literal, quoted, tuple_of
 
 _TAKEN = frozenset("""torch ops CONSTANTS annotate inf nan infj nanj print uninitialized unchecked_cast fork awaitable Tensor List Dict Tuple Optional Union Any int
@@ -348,7 +348,9 @@ class Statements(Calls):
             elif not isinstance(a, Value) or not isinstance(b, Value):
                 self.scope[-1][name] = a if a is b else f"{name} is not the same module or function in both branches"
             else:
-                common = unified(a.type, b.type)
+                outer = self.find(name)
+                several = isinstance(outer, Value) and (outer.type.name == "Union" or outer.type == NUMBER)
+                common = unified(a.type, b.type) or (union([a.type, b.type]) if several else None)
                 self.scope[-1][name] = Value(self.word(name), common) if common is not None else \
                     f"Type mismatch: {name} is set to type {a.type} in the true branch and type {b.type} in the false branch"
 

@@ -82,10 +82,10 @@ def fits(a: Type, b: Type) -> bool:
     """Whether a value of type a is one of type b."""
     if a == b or b == ANY:
         return True
-    if b == NUMBER:
-        return a in _NUMBERS
     if a.name in ("Union", "Optional"):
         return all(fits(x, b) for x in (a.args if a.name == "Union" else (*a.args, NONE)))
+    if b == NUMBER:
+        return a in _NUMBERS
     if b.name == "Optional":
         return a == NONE or fits(a, b.args[0])
     if b.name == "Union":
