@@ -1,4 +1,5 @@
 """torch.jit beside real torch."""
+import io
 import typing
 import warnings
 from importlib import import_module
@@ -136,3 +137,22 @@ def test_is_tracing_on_examples():
         t.jit.trace_module(Model(), {"forward": t.ones(2)}, check_trace=False)
         return seen, t.jit.is_tracing()
     assert answers(subject) == answers(oracle) == ([True] * 3, False)
+
+
+def test_deprecations():
+    def warned(t):
+        class Layer(t.nn.Module):
+            def forward(self, x):
+                return x + 1
+        found = []
+        stream = io.BytesIO()
+        calls = [lambda: t.jit.script(Layer()), lambda: t.jit.trace(Layer(), t.ones(1)), lambda: t.jit.trace_module(Layer(), {"forward": t.ones(1)}),
+                 lambda: t.jit.save(t.jit.trace(Layer(), t.ones(1)), stream), lambda: t.jit.trace(Layer(), t.ones(1)).save(stream),
+                 lambda: (stream.seek(0), t.jit.load(stream))]
+        for call in calls:
+            with warnings.catch_warnings(record=True) as seen:
+                warnings.simplefilter("always")
+                call()
+            found.append({str(w.message) for w in seen if w.category is DeprecationWarning and "torch.jit" in str(w.message)})
+        return found
+    assert warned(subject) == warned(oracle)

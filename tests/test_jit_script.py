@@ -192,3 +192,36 @@ def test_what_would_be_read_otherwise_is_refused():
         f = torchlike.jit.script(defined(source, torchlike)["f"])
         with pytest.raises(Exception, match=what):
             f.save_to_buffer()
+
+
+def test_older_modules():
+    """A ScriptModule written as one."""
+    source = """
+class M(torch.jit.ScriptModule):
+    __constants__ = ["n"]
+
+    def __init__(self):
+        super().__init__()
+        self.n, self.layers = 2, nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 3))
+
+    @torch.jit.script_method
+    def forward(self, x):
+        return self.twice(self.layers(x)) * self.n
+
+    @torch.jit.script_method
+    def twice(self, x):
+        return x * 2
+"""
+    m = of_class(source, torchlike)
+    stream = io.BytesIO()
+    m.save(stream)
+    for reader in (torch, torchlike):
+        made = loaded(stream, reader)
+        same(made(*given(["x"], reader)), m(*given(["x"], torchlike)))
+        same(made.twice(*given(["x"], reader)), given(["x"], torchlike)[0] * 2)
+
+
+def test_alike_modules_share_a_class():
+    stream = saved(torchlike.nn.Sequential(*[torchlike.nn.Sequential(torchlike.nn.Linear(3, 3), torchlike.nn.ReLU()) for _ in range(4)], torchlike.nn.Linear(3, 2)))
+    kinds = [str(m._c._type()) for m in loaded(stream, torch).modules()]
+    assert len(kinds) == 14 and len(set(kinds)) == 5  # the whole, one pair for all, its layer and its activation, the last layer

@@ -4,6 +4,8 @@ from __future__ import annotations
 import os
 from typing import IO, TYPE_CHECKING, Any
 
+from ._deprecated import deprecated
+
 if TYPE_CHECKING:
     from ._code import RecursiveScriptModule
 
@@ -15,6 +17,7 @@ def load(f: str | os.PathLike[str] | IO[bytes], map_location: Any = None, _extra
     Nothing in the file is run as Python: its text is walked through, and calls TorchScript's operators and its own functions only.
     `_extra_files`: names of further records, whose contents are filled in.
     """
+    deprecated("load", "`torch.export`")
     from .. import serialization
     from ._archive import read
     if isinstance(f, (str, os.PathLike)):

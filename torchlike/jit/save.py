@@ -9,6 +9,7 @@ from typing import IO, Any
 
 from ..nn.modules import module
 from ..nn.modules.module import Module
+from ._deprecated import deprecated
 from .script_function import ScriptFunction
 
 Examples = dict[str, tuple[tuple, dict]]  # by method: what it was traced with
@@ -38,6 +39,11 @@ def save(m: Any, f: str | os.PathLike[str] | IO[bytes], _extra_files: Mapping[st
     other values of are left open, as in PyTorch's traces; what else depends on the inputs' data is constant there. What was scripted is
     compiled from its source: the errors of PyTorch's compiler, which name the line, are raised here.
     """
+    deprecated("save", "`torch.export`")
+    _save(m, f, _extra_files)
+
+
+def _save(m: Any, f: str | os.PathLike[str] | IO[bytes], _extra_files: Mapping[str, Any] | None) -> None:
     stream = io.BytesIO()
     _write(m, stream, "archive" if not isinstance(f, (str, os.PathLike)) else os.path.splitext(os.path.basename(f))[0], _extra_files or {})
     if isinstance(f, (str, os.PathLike)):
@@ -67,7 +73,7 @@ class _Saves:
 
     def save(self, f: str | os.PathLike[str], _extra_files: Mapping[str, Any] | None = None) -> None:
         """torch.jit.save of the module."""
-        save(self.mod, f, _extra_files)
+        _save(self.mod, f, _extra_files)
 
     def save_to_buffer(self, _extra_files: Mapping[str, Any] | None = None) -> bytes:
         """What `save` writes."""

@@ -9,6 +9,7 @@ from .._exporting import state as exporting
 from ..nn.modules.module import Module
 from ..nn.modules.utils import typename
 from ..nn.parameter import is_lazy
+from ._deprecated import deprecated
 from .save import compiled, remember_scripted
 from .script_function import scripted
 
@@ -33,6 +34,7 @@ def script(obj: T, optimize: Any = None, _frames_up: int = 0, _rcb: Any = None, 
 
     A module is returned itself, a function as a ScriptFunction that calls it. RuntimeError for lazy modules that wait for a first call.
     """
+    deprecated("script")
     if isinstance(obj, Module):
         refuse_uninitialized(obj)
         if not isinstance(obj, ScriptModule):
@@ -91,8 +93,8 @@ def interface(obj: T) -> T:
 
 
 def script_method(fn: T) -> T:
-    """Decorator of a ScriptModule's methods; returns `fn` itself."""
-    return fn
+    """Decorator of a ScriptModule's methods, which are compiled when it is saved; returns `fn` itself."""
+    return _marked(fn, EXPORTED)
 
 
 class _OfScripted(type):
@@ -103,7 +105,11 @@ class _OfScripted(type):
 
 
 class ScriptModule(Module, metaclass=_OfScripted):
-    """What `torch.jit.load` reads, what was traced or scripted, and modules of older programs, written for TorchScript."""
+    """What `torch.jit.load` reads, what was traced or scripted, and modules of older programs, written for TorchScript: these can be saved, too."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        remember_scripted(self)
 
 
 class Error(RuntimeError, metaclass=Shown):

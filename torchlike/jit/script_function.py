@@ -46,14 +46,14 @@ class ScriptFunction(metaclass=Shown):
 
     def save(self, f: str | os.PathLike[str] | IO[bytes], _extra_files: Mapping[str, Any] | None = None) -> None:
         """torch.jit.save of the function: a module whose forward it is."""
-        from .save import save
-        save(self, f, _extra_files)
+        from .save import _save
+        _save(self, f, _extra_files)
 
     def save_to_buffer(self, _extra_files: Mapping[str, Any] | None = None) -> bytes:
         """What `save` writes."""
-        from .save import save
+        from .save import _save
         stream = io.BytesIO()
-        save(self, stream, _extra_files)
+        _save(self, stream, _extra_files)
         return stream.getvalue()
 
 

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from .._exporting import state as exporting
 from ..futures import Future
 from ..nn.modules.module import Module
+from ._deprecated import deprecated
 from .save import Examples, remember
 from .script import refuse_uninitialized
 
@@ -52,6 +53,7 @@ def trace(func: T, example_inputs: Any = None, optimize: Any = None, check_trace
 
     A module can then be saved (`save`, torch.jit.save): the file has what it does for the example inputs, as PyTorch's has.
     """
+    deprecated("trace")
     given, named = _given(example_inputs), dict(example_kwarg_inputs or {})
     owner = getattr(func, "__self__", None)
     if isinstance(owner, Module):
@@ -94,6 +96,7 @@ def _given(example: Any) -> tuple:
 
 
 def _traced(mod: Module, examples: Examples) -> Module:
+    deprecated("trace_method")  # PyTorch's trace of a module is that of its forward
     refuse_uninitialized(mod)
     hooked = next((m for m in mod.modules() if m._backward_hooks), None)
     if hooked is not None:

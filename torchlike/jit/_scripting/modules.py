@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import copy
 import inspect
+import re
 import typing
 from types import FunctionType
 from typing import Any
@@ -352,10 +353,21 @@ class Program:
         methods = "".join("".join(f"  {line}\n" for line in text.splitlines()) for _, text in self.methods[id(m)].values())
         return "\n".join(lines) + "\n" + methods
 
+    def _classes(self) -> dict[str, str]:
+        """The text of each class; modules whose classes say the same have one."""
+        first: dict[tuple[type, str], str] = {}
+        found: dict[str, str] = {}
+        for m in [*self.root.modules()][::-1] if self.root is not None else ():  # parts before what they are parts of
+            text, name = self.body(m), self.names[id(m)]
+            said = re.sub(re.escape(name) + r"(?![\w.])", "self", text)
+            self.names[id(m)] = first.setdefault((type(m), said), name)
+            found.setdefault(self.names[id(m)], text)
+        return found
+
     def files(self) -> list[tuple[str, str]]:
         """The text of each file."""
         found: dict[str, str] = {}
-        texts = [(self.names[id(m)], self.body(m)) for m in (self.root.modules() if self.root is not None else ())]
+        texts = [*self._classes().items()]
         texts += [(signature.name, text) for signature, text in self.functions.values()]
         if self.no_grad:
             texts.append((NO_GRAD, _NO_GRAD_CLASS))
