@@ -363,5 +363,7 @@ def from_numpy(ndarray: np.ndarray) -> Tensor:
 
 
 def legacy(data, dtype: dt.dtype, device) -> Tensor:
-    """What the legacy constructors make of a sequence; of an array a tensor that shares its memory, where it has their dtype."""
-    return from_numpy(data).to(device, dtype) if isinstance(data, np.ndarray) else from_data(data, dtype, device)
+    """What the legacy constructors make of a sequence; of an array a tensor that shares its memory, where it has their dtype, or its strides."""
+    if not isinstance(data, np.ndarray) or data.flags.c_contiguous and data.dtype != dtype.np and data.dtype.isnative and data.dtype.kind in "biufc":
+        return from_data(data, dtype, device)
+    return from_numpy(data).to(device, dtype)
