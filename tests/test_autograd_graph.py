@@ -2,6 +2,7 @@
 import warnings
 from importlib import import_module
 
+import pytest
 from nn_models import said
 from same import caught, error, same
 
@@ -286,3 +287,42 @@ def test_backward_into_what_retains_its_gradient(torch):
             found += [y.grad, x.grad]
         found.append(error(torch.autograd.grad, y.sum(), x))
     return found
+
+
+INPUTS = {
+    "where": lambda torch, x: torch.where(x > 1, x, torch.tensor(0.0)),
+    "clamp": lambda torch, x: x.clamp(0, 1),
+    "gather": lambda torch, x: x.gather(1, torch.zeros(2, 1, dtype=torch.long)),
+    "index": lambda torch, x: x[torch.tensor([0]), :],
+    "index_select": lambda torch, x: x.index_select(0, torch.tensor([1])),
+    "lerp": lambda torch, x: torch.lerp(x, x * 2, 0.5),
+    "masked_fill": lambda torch, x: x.masked_fill(x > 2, 0),
+    "embedding": lambda torch, x: torch.nn.functional.embedding(torch.tensor([0, 1]), x),
+    "pow": lambda torch, x: x ** 2,
+    "add": lambda torch, x: x + 1,
+}
+
+
+@pytest.mark.parametrize("name", list(INPUTS))
+@same
+def test_hooks_see_the_inputs_of_torchs_function(torch, name):
+    """Positions, masks and numbers are inputs of operations here, but none of torch's derivatives."""
+    x, seen = torch.arange(6.0).view(2, 3).requires_grad_(), []
+    y = INPUTS[name](torch, x)
+
+    def hook(made, given):
+        seen.extend((len(made), [g if g is None else g.clone() for g in made], len(given)))
+        return tuple(None if g is None else g * 3 for g in made)
+    y.grad_fn.register_hook(hook)
+    y.sum().backward()
+    return x.grad, seen
+
+
+@same
+def test_hooks_see_the_input_of_an_element_taken_in_a_loop(torch):
+    x, seen = torch.ones(100, requires_grad=True), []
+    for k in range(80):  # from some on, positions are data
+        y = (x * 2)[k]
+        y.grad_fn.register_hook(lambda made, given: seen.append((len(made), len(given))))
+        y.backward()
+    return x.grad, seen

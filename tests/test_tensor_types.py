@@ -1,5 +1,6 @@
 """The legacy tensor types and `Tensor.type`, against real torch."""
 
+import array
 import copy
 
 import numpy as np
@@ -8,6 +9,18 @@ import torch
 from same import same
 
 import torchlike
+
+
+def make(t, maker):
+    return getattr(t, maker) if maker != "new" else t.zeros(2).new
+
+
+def message(f):
+    try:
+        return f()
+    except Exception as error:
+        return type(error).__name__, str(error)
+
 
 CASES = {
     "nested": lambda t: t.LongTensor([[1, 2]]),
@@ -26,6 +39,12 @@ CASES = {
     "other tensor": lambda t: t.LongTensor(t.tensor([1.0])),
     "str": lambda t: t.LongTensor("a"),
     "number": lambda t: t.LongTensor(1.5),
+    "NumPy's sizes": lambda t: [made.shape for made in (t.FloatTensor(np.int64(3)), t.Tensor(np.int32(3)), t.LongTensor(np.int64(2), np.array(3)), t.zeros(2).new(np.int64(3)))],
+    "items by number": lambda t: [make(array.array("f", [1, 2])) for make in (t.FloatTensor, t.Tensor, t.zeros(1).new)],
+    **{f"no {what} for {maker}": (lambda t, maker=maker, data=data: message(lambda: make(t, maker)(data)))
+       for maker in ("FloatTensor", "Tensor", "new")
+       for what, data in (("number", 1.5), ("NumPy number", np.float32(3)), ("NumPy bool", np.bool_(True)), ("string", "a"), ("bytes", b"a"), ("set", {1}), ("dict", {0: 1}),
+                          ("bool", True), ("negative size", -1))},
     "no CUDA": lambda t: t.cuda.LongTensor(3),
     "data without CUDA": lambda t: t.cuda.FloatTensor([1.0]),
     "default without CUDA": lambda t: t.set_default_tensor_type(t.cuda.FloatTensor),

@@ -81,6 +81,20 @@ def as_size(*size) -> tuple[int, ...]:
         raise TypeError(f"argument 'size' must be tuple of ints, but found element of type {class_name(bad)}") from None
 
 
+def are_sizes(args: tuple) -> bool:
+    """Whether the arguments of a legacy constructor are sizes: ints, Python's or NumPy's, 0-dim arrays of ints too."""
+    return all(a.__class__ is int or (isinstance(a, int | np.integer) and a.__class__ is not bool)
+               or (isinstance(a, np.ndarray) and not a.ndim and a.dtype.kind in "iu") for a in args)
+
+
+def need_sequence(data) -> None:
+    """torch's error for what is no data of a legacy constructor: one of Python's sequences, or what has items by number as they do."""
+    if isinstance(data, str | bytes):
+        raise TypeError(f"new(): invalid data type '{type(data).__name__}'")
+    if not hasattr(type(data), "__getitem__") or isinstance(data, (dict, np.generic)):
+        raise TypeError(f"new(): data must be a sequence (got {class_name(data)})")
+
+
 def factory_size(function: str, size: tuple, position: int = 1) -> tuple[int, ...]:
     """as_size(*size) with the errors of a factory, whose argument at `position` it is."""
     try:

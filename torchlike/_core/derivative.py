@@ -11,6 +11,7 @@ import numpy as np
 
 from . import dtype as dt
 from .arrays import cast, conform
+from .overwrite import into
 
 if TYPE_CHECKING:
     from .registry import Op, Plan, View
@@ -187,7 +188,8 @@ class ViewDerivative:
 
         def run(xp, arrays):
             *numbers, g = arrays
-            return [put(xp, xp.zeros(a.shape, a.dtype.np), g, *numbers, *statics)]
+            zeros = xp.zeros(a.shape, a.dtype.np)
+            return [into(zeros, put, g, *numbers, *statics) if xp is np else put(xp, zeros, g, *numbers, *statics)]
         return run
 
 

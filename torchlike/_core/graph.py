@@ -51,13 +51,18 @@ class Node:
         try:
             return self.shown_edges
         except AttributeError:
-            pass
+            return [self.edges[i] for i in self.shown_places()]
+
+    def shown_places(self) -> list[int]:
+        """Which inputs torch's function has, in its order: integers and most numbers are none to torch's derivatives; what may be left out is."""
         if self.plan is None:
-            return self.edges
-        avals, order = self.plan.avals, self.plan.op.edge_order or range(len(self.edges))
-        wraps = self.torch_name in _OF_WRAPPED_NUMBERS
-        # integers and most numbers are no inputs to torch's derivatives; what may be left out is
-        return [self.edges[i] for i in order if (a := avals[i]) is None or (wraps if a.number else a.dtype.category >= FLOAT)]
+            return list(range(len(self.edges)))
+        shown = getattr(self, "shown_edges", None)
+        if shown is not None:  # those of the function's first step; where that is this one, its inputs
+            places = [i for i, e in enumerate(self.edges) if e is not None and e in shown]
+            return places if len(places) == len(shown) else list(range(len(self.edges)))
+        avals, wraps = self.plan.avals, self.torch_name in _OF_WRAPPED_NUMBERS
+        return [i for i in self.plan.op.edge_order or range(len(self.edges)) if (a := avals[i]) is None or (wraps if a.number else a.dtype.category >= FLOAT)]
 
     @property
     def metadata(self) -> dict:

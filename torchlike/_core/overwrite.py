@@ -24,6 +24,15 @@ def changeable(x: np.ndarray) -> np.ndarray:
     return x if may_write(x) else x.copy()
 
 
+def into(array: np.ndarray, kernel: Callable, *args):
+    """kernel(np, array, *args), which may write into the array: its caller has just made it."""
+    _free[id(array)] = array
+    try:
+        return kernel(np, array, *args)
+    finally:
+        del _free[id(array)]
+
+
 def _holders(*args) -> tuple[int, int]:
     """References to the first argument of a kernel, and to the memory that it is a view of."""
     return sys.getrefcount(args[0]), sys.getrefcount(args[0].base)

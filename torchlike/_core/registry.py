@@ -25,6 +25,8 @@ from .layout import Examples, Layout, contiguous
 from .room import SPARE, need_count, need_room
 
 OPS: dict[str, Op] = {}
+MUCH = 1 << 12  # elements of a base, a view of which shows little of it
+LITTLE = 16  # views of one size that it takes to show all of their base
 MOST_PLANS = 20_000  # made until those that were not asked for meanwhile are forgotten; some 3 KB each
 _plans_made = itertools.count(1)
 _numbers = itertools.count()
@@ -406,9 +408,11 @@ class View(Op):
     layout   `(Layout, *numbers, *statics) -> Layout` of the result in the storage; raises torch's error where none exists
     overlaps whether several elements of the result may be one element of the base (no writes then, and `vjp` is given)
     spread   like `put`, as a choice for each element of the base, which XLA computes together with `new`: see stencils.py
+    plus     `(base, new, *numbers, *statics) -> base with new added to the viewed part`, an Op; None where a view is no part
     """
 
     fills = False
+    plus: Op | None = None
 
     def __init__(self, name, kernel, *, put, layout, vjp=None, overlaps=False, numpy=True, torch_name=None, spread=None):
         super().__init__(name, kernel, shape=self._shape, numpy=numpy, torch_name=torch_name)
@@ -425,6 +429,12 @@ class View(Op):
         if spread is not None:
             self.put.spread = Op(f"{name}_spread", spread, shape=self.put.shape, numpy=None)
             self.put.spread.derivative = self.put.derivative
+
+    def adds(self, plan: Plan) -> bool:
+        """Whether a gradient of its result is added to what its base has already, and not made one of the base's size first: where it shows
+        so little of much that a loop over all of it would add mostly zeros, each time."""
+        n = plan.avals[0].numel
+        return self.plus is not None and n >= MUCH and plan.outs[0].numel * LITTLE <= n
 
     def _shape(self, a, *rest):
         # the shape does not depend on numbers: they are positions

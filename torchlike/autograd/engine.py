@@ -19,7 +19,7 @@ from .._public import SPARSE_FORMS
 from .._tensor import Tensor, _node, apply
 from .anomaly_mode import watched
 from .graph import GradientEdge, Packed
-from .walk import replay, structure
+from .walk import adds_up, replay, structure, sums_of
 
 
 def backward(tensors, grad_tensors=None, retain_graph: bool | None = None, create_graph: bool = False,
@@ -245,7 +245,10 @@ def run(roots, keep_graph: bool, create_graph: bool, inputs: Sequence[Tensor], a
                 needs = node.needs
                 if wanted is not None:  # gradients that nobody asked for are not made
                     needs = tuple([need and (e[0] in wanted or e[1] in captures.get(e[0], ())) for need, e in zip(needs, node.edges)])
-                below = watched(_run_node, node, mine, create_graph, needs) if mode.anomaly else _run_node(node, mine, create_graph, needs)
+                if not create_graph and adds_up(node, needs) and _added(node, mine[0], grads):
+                    below = [None] * len(needs)
+                else:
+                    below = watched(_run_node, node, mine, create_graph, needs) if mode.anomaly else _run_node(node, mine, create_graph, needs)
                 if node.hooks is not None and node.hooks.post:
                     below = _after(node, below, mine)
                 if not keep_graph:
@@ -327,6 +330,19 @@ def _add(grads: dict, node: Node, out: int, g: Tensor) -> None:
     mine[out] = g if mine[out] is None else _plus(mine[out], g)
 
 
+def _added(node: Node, g: Tensor, grads: dict) -> bool:
+    """Add a view's gradient to its base's, which others have reached before; False where that takes a gradient of the base's size."""
+    sums, out = sums_of(node, grads.get)
+    if sums is None or node.hooks is not None or backwards or mode.anomaly or hasattr(node, "layouts"):
+        return False
+    base, plan, saved = sums[out], node.plan, node.saved
+    if any(t._sparse or t._dispatches or t.dtype is not plan.avals[0].dtype for t in (g, base)) or base._layout is not None:
+        return False
+    values = [base._current(), g._current(), *(saved.unpacked() if saved.__class__ is Packed else saved)]
+    sums[out] = Tensor._of(record(plan.op.plus, values, plan.statics)[1][0])
+    return True
+
+
 def _plus(a: Tensor, b: Tensor) -> Tensor:
     """The sum of two gradients, each of which may be sparse."""
     if a._sparse and not b._sparse:
@@ -344,7 +360,7 @@ def called(node: Node, grads: list) -> Tensor | None | tuple:
             _store(node.variable, grads[0], mode.enabled)
         return ()
     below = [None] * len(node.edges) if all(g is None for g in grads) else _run_node(node, [*grads, *rest], mode.enabled, node.needs)
-    made = tuple(below[:len(node.next_functions)])
+    made = tuple([below[i] for i in node.shown_places()])
     return made[0] if len(made) == 1 else made
 
 
@@ -479,11 +495,15 @@ def _shown(node: Node, grads: list) -> tuple[list, list]:
 
 
 def _after(node: Node, below: list, grads: list) -> list:
-    grads = _shown(node, grads)[0]
+    """What hooks behind a node make of its inputs' gradients: of those that torch's function has."""
+    grads, places = _shown(node, grads)[0], node.shown_places()
+    seen = [below[i] for i in places]
     for hook in list(node.hooks.post.values()):
-        r = hook(tuple(below), tuple(grads))
+        r = hook(tuple(seen), tuple(grads))
         if r is not None:
-            below = _all_returned(hook, r, below)
+            seen = _all_returned(hook, r, seen)
+    for i, g in zip(places, seen):
+        below[i] = g
     return below
 
 

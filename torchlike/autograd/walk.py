@@ -7,10 +7,11 @@ backward records. A graph that comes back is recorded from its Walk at once, wit
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 
 from .._core.graph import AccumulateGrad, Node
 from .._core.program import Sequence, record_all
-from .._core.registry import OPS, Op
+from .._core.registry import OPS, Op, View
 from .._core.value import Value
 from .graph import Packed
 
@@ -54,6 +55,22 @@ def structure(roots) -> tuple[tuple, list[Node]] | None:
     return tuple(parts), nodes
 
 
+NOWHERE: tuple[None, int] = None, 0
+
+
+def adds_up(node: Node, needs: tuple) -> bool:
+    """Whether a node's gradient is added to what its input has already, where that has some."""
+    plan = node.plan
+    return plan is not None and plan.op.__class__ is View and needs[0] and node.saved is not None and plan.op.adds(plan)
+
+
+def sums_of(node: Node, grads_of: Callable[[Node], list | None]) -> tuple[list | None, int]:
+    """Where a node's gradient is to be added: the gradients of the node that made its input and which of them; None where that has none yet."""
+    below, out = node.edges[0]
+    found = grads_of(below)
+    return (found, out) if found is not None and found[out] is not None else NOWHERE
+
+
 class Walk(Sequence):
     """The operations of one backward, given the roots' gradients and then what the nodes that run had saved.
 
@@ -86,6 +103,12 @@ class Walk(Sequence):
                     self.leaves.append(k)
                     self.kept.append(mine[0])
                 continue
+            sums, out = sums_of(node, lambda below: grads[numbers[below]]) if mine is not None and adds_up(node, node.needs) else NOWHERE
+            if sums is not None:
+                self.order.append(k)
+                saved = [self._give() for _ in node.saved]
+                sums[out] = self._record(node.plan.op.plus, node.plan.statics, (sums[out], mine[0], *saved))
+                mine = None
             below = iter(() if mine is None else self._derive(k, node, mine))
             for edge, need in zip(node.edges, node.needs):
                 g = next(below, None) if need else None

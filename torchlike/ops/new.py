@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .._arguments import as_size
+from .._arguments import are_sizes, as_size, need_sequence
 from .._core import device as dev
 from .._core.errors import class_name
 from .._core.history import warn
@@ -60,10 +60,12 @@ def new(self, *args, **kwargs) -> Tensor:
     place = self.device if given is None else dev.canonical(dev.of_kind(given, self.device.type))
     if "size" in kwargs:
         return constant(as_size(kwargs["size"]), written(None, self.dtype), self.dtype, place)
-    if args and all(isinstance(a, int) for a in args):
-        return constant(tuple(args), written(None, self.dtype), self.dtype, place)
     if not args:
         return constant((0,), 0, self.dtype, place)
+    if are_sizes(args):
+        size = as_size(*args)
+        _empty_check(size)
+        return constant(size, written(None, self.dtype), self.dtype, place)
     if isinstance(args[0], tuple) and hasattr(args[0], "numel"):
         return constant(tuple(args[0]), written(None, self.dtype), self.dtype, place)
     if hasattr(args[0], "untyped"):  # a storage: the tensor looks into its memory
@@ -72,6 +74,7 @@ def new(self, *args, **kwargs) -> Tensor:
         return constant((0,), 0, self.dtype, self.device).set_(args[0])
     if isinstance(args[0], Tensor) and len(args) == 1:
         return shared(args[0], self.dtype, place)
+    need_sequence(args[0])
     return legacy(args[0], self.dtype, place)
 
 

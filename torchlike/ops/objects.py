@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from .._arguments import are_sizes, as_size, need_sequence
 from .._core import dtype as dt
 from .._core.errors import class_name
 from .._core.layout import Layout
@@ -167,9 +168,10 @@ def _tensor_new(cls, *args, **kwargs):
         return alias(args[0], cls)  # of any dtype, unlike torch.FloatTensor(x)
     elif not args:
         made = constant((0,), 0, kind, device)
-    elif all(isinstance(a, int) for a in args):
-        _empty_check(args)
-        made = constant(tuple(args), written(None, kind), kind, device)
+    elif are_sizes(args):
+        size = as_size(*args)
+        _empty_check(size)
+        made = constant(size, written(None, kind), kind, device)
     elif len(args) == 1 and isinstance(args[0], tuple) and hasattr(args[0], "numel"):
         made = constant(tuple(args[0]), written(None, kind), kind, device)
     elif len(args) == 1 and hasattr(args[0], "untyped"):
@@ -178,11 +180,10 @@ def _tensor_new(cls, *args, **kwargs):
             raise RuntimeError(f"Expected a Storage of type {kind.short} or an UntypedStorage, but got {args[0].dtype.short}")
         made = stored(args[0], kind, 0, (args[0].nbytes() // kind.itemsize,), None).detach()
     elif len(args) == 1:
-        if not isinstance(args[0], (list, tuple, np.ndarray, range)):
-            raise TypeError(f"new(): data must be a sequence (got {class_name(args[0])})")
+        need_sequence(args[0])
         made = legacy(args[0], kind, device)
     else:
-        raise TypeError(f"new() received an invalid combination of arguments - got ({', '.join(type(a).__name__ for a in args)})")
+        raise TypeError(f"new() received an invalid combination of arguments - got ({', '.join(map(class_name, args))})")
     return made if cls is Tensor else instance(made, cls)
 
 

@@ -16,7 +16,7 @@ from .._core.graph import SEVERAL
 from .._core.layout import Layout, contiguous
 from .._core.overwrite import changeable
 from .._core.program import META_ARRAY
-from .._core.registry import Pieces, View
+from .._core.registry import Op, Pieces, View
 from .._public import named, public
 from .._tensor import Tensor, apply
 from .known import nobody_watches
@@ -77,6 +77,15 @@ def indexed(view: View, index: Callable[..., tuple]) -> View:
         at = index(ndim, *statics)
         return lambda base, new: written(base, at, new)
     view.bound, view.put.bound = take, put
+
+    def add(xp, base, new, *rest):
+        if xp is not np:
+            return view.put.kernel(xp, base, view.kernel(xp, base, *rest) + new, *rest)
+        out = changeable(base)
+        out[index(base.ndim, *rest)] += new
+        return out
+    view.plus = Op(f"{view.name}_plus", add, shape=view.put.shape)
+    view.plus.overwrites = True
     return view
 
 

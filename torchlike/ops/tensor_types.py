@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
-from .._arguments import as_size
+from .._arguments import are_sizes, as_size, need_sequence
 from .._core import device as dev
 from .._core import dtype as dt
 from .._core.errors import class_name
@@ -14,7 +12,7 @@ from .._core.shown import Shown
 from .._public import FUNCTIONS
 from .._tensor import Size, Tensor
 from .aliases import shared
-from .creation import constant, written
+from .creation import _empty_check, constant, written
 from .from_data import legacy
 
 _DTYPES = (dt.bool_, dt.uint8, dt.int8, dt.int16, dt.int32, dt.int64, dt.float16, dt.bfloat16, dt.float32, dt.float64)
@@ -46,10 +44,12 @@ class tensortype(Shown):  # noqa: N801  (torch's name)
             raise TypeError(f"new() got an unexpected keyword argument '{next(iter(kwargs))}'")
         cls.need()
         place = dev.canonical(cls.kind if device is None else dev.of_kind(device, cls.kind))
-        if not args or all(isinstance(a, int) for a in args):
-            return constant(args or (0,), written(None, cls.dtype), cls.dtype, place)
+        if are_sizes(args):
+            size = as_size(*args) if args else (0,)
+            _empty_check(size)
+            return constant(size, written(None, cls.dtype), cls.dtype, place)
         if len(args) > 1:
-            kinds = ", ".join(type(a).__name__ for a in args)
+            kinds = ", ".join(map(class_name, args))
             raise TypeError(f"new() received an invalid combination of arguments - got ({kinds})")
         (data,) = args
         if isinstance(data, Tensor):
@@ -59,15 +59,12 @@ class tensortype(Shown):  # noqa: N801  (torch's name)
             return shared(data, cls.dtype, place)
         if isinstance(data, Size):
             return constant(as_size(data), written(None, cls.dtype), cls.dtype, place)
-        if isinstance(data, str):
-            raise TypeError("new(): invalid data type 'str'")
         from .storages import TypedStorage, UntypedStorage, stored  # storages are made of these types
         if isinstance(data, (TypedStorage, UntypedStorage)):
             if getattr(data, "dtype", cls.dtype) is not cls.dtype:
                 raise RuntimeError(f"Expected a Storage of type {cls.dtype.short} or an UntypedStorage, but got {data.dtype.short}")
             return stored(data, cls.dtype, 0, (data.nbytes() // cls.dtype.itemsize,), None)
-        if not isinstance(data, list | tuple | range | np.ndarray):
-            raise TypeError(f"new(): data must be a sequence (got {class_name(data)})")
+        need_sequence(data)
         return legacy(data, cls.dtype, place)
 
 
