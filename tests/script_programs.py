@@ -244,6 +244,10 @@ def f(x):
     x, a = a, x
     return a, x, b, c, s, n, t[-1], len(t), t == (1, 2, 3), 2 in t
 """, ["x"]),
+    "truth as a number": ("""
+def f(x, n: bool):
+    return x * n, 1 + n, x.masked_fill(x > 0, n), torch.full((2,), n), max(1, 2.5), min(3, 1.5), max(4, 1.5)
+""", ["x", True]),
     "numbers of tensors": ("""
 def f(x, n: int) -> Tuple[int, float, int]:
     i = torch.tensor([n, 2]).max().item()

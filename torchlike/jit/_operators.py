@@ -206,12 +206,20 @@ def _warn(message: str, stacklevel: int = 2) -> None:
     warnings.warn(message, stacklevel=stacklevel)
 
 
+def _extreme(f: Callable) -> Callable:
+    """max or min: of an int and a float it is a float."""
+    def of(*values: Any) -> Any:
+        kinds = {type(v) for v in values}
+        return float(f(*values)) if kinds == {int, float} else f(*values)
+    return of
+
+
 _PRIM: dict[str, Callable] = {
     "NumToTensor": lambda x: FUNCTIONS["tensor"](x), "RaiseException": _raise, "dtype": lambda x: _number(x.dtype), "device": lambda x: x.device,
     "type": lambda d: d.type, "index": lambda d: d.index, "requires_grad": lambda x: x.requires_grad, "data": lambda x: x.data, "is_nested": lambda x: False,
     "is_cuda": lambda x: x.is_cuda, "is_cpu": lambda x: x.is_cpu, "is_quantized": lambda x: x.is_quantized, "is_sparse": lambda x: x.is_sparse,
     "layout": lambda x: 0, "ndim": lambda x: x.ndim, "T": lambda x: x.T, "mT": lambda x: x.mT, "H": lambda x: x.H, "grad": lambda x: x.grad,
-    "max": max, "min": min, "abs": abs, "tolist": lambda x: x.tolist(), "unchecked_unwrap_optional": lambda x: x, "itemsize": lambda x: x.itemsize,
+    "max": _extreme(max), "min": _extreme(min), "abs": abs, "tolist": lambda x: x.tolist(), "unchecked_unwrap_optional": lambda x: x, "itemsize": lambda x: x.itemsize,
 }
 
 

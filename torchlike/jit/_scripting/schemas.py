@@ -197,6 +197,8 @@ def converted(v: Value, t: Type, conversions: bool = True, count: int = 0, bound
         return f"torch.device({v.text})"
     if conversions and v.type == TENSOR and inner in (INT, FLOAT, NUMBER):
         return f"{inner}({v.text})" if inner != NUMBER else f"torch.item({v.text})"
+    if conversions and v.type == BOOL and inner in (INT, FLOAT, NUMBER):
+        return f"{inner if inner == FLOAT else INT}({v.text})"
     if conversions and v.type == NUMBER and inner in (INT, FLOAT):
         return f"{inner}({v.text})"
     if inner == FLOAT and v.type == INT and v.loose:  # a layer's own number, where Python takes both
