@@ -225,3 +225,23 @@ def test_alike_modules_share_a_class():
     stream = saved(torchlike.nn.Sequential(*[torchlike.nn.Sequential(torchlike.nn.Linear(3, 3), torchlike.nn.ReLU()) for _ in range(4)], torchlike.nn.Linear(3, 2)))
     kinds = [str(m._c._type()) for m in loaded(stream, torch).modules()]
     assert len(kinds) == 14 and len(set(kinds)) == 5  # the whole, one pair for all, its layer and its activation, the last layer
+
+
+@pytest.mark.parametrize("name", ["attributes", "containers", "enumerations", "tagger"])
+def test_what_was_loaded_is_saved_again(name):
+    """From PyTorch's file and from torchlike's, with what has changed since."""
+    source, args, *_ = programs.MODULES[name]
+    first = io.BytesIO()
+    torch.jit.save(torch.jit.script(of_class(source, torch)), first)
+    for stream in first, saved(of_class(source, torchlike)):
+        m = loaded(stream, torchlike).eval()
+        with torchlike.no_grad():
+            for p in m.parameters():
+                p.mul_(2)
+        again = io.BytesIO()
+        m.save(again, _extra_files={"note": "again"})
+        want = m(*given(args, torchlike))
+        for reader in (torch, torchlike):
+            made = loaded(again, reader)
+            same(made(*given(args, reader)), want)
+            assert not made.training and list(made.state_dict()) == list(m.state_dict()) and made.original_name == "M"

@@ -39,7 +39,8 @@ class _Archive:
     def __init__(self, records: ArchiveReader, name: str, map_location: Any) -> None:
         self.records, self.name, self.place = records, name, placement(map_location)
         self.swap = serialization._file_byteorder(records, name) != sys.byteorder
-        self.code = Code({x: records.read(x).decode() for x in records.names() if x.startswith("code/") and x.endswith(".py")}.get)
+        texts = {x: records.read(x).decode() for x in records.names() if x.startswith("code/") and x.endswith(".py")}
+        self.code = Code(texts, int(records.read("version")) if "version" in records else 3)
 
     def unpickled(self, record: str) -> Any:
         """The object of `record.pkl`, whose tensors' data lie in `record/`."""

@@ -4,14 +4,17 @@ from __future__ import annotations
 import ast
 import collections
 import enum
+import io
+import os
 import sys
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import IO, Any
 
 from .._tensor import Tensor
 from ..nn.modules.module import Module
 from ..nn.parameter import Parameter
 from ._machine import Function, _Run
+from .save import _save
 from .script import ScriptModule
 
 
@@ -56,6 +59,21 @@ class RecursiveScriptModule(ScriptModule):
     def extra_repr(self) -> str:
         return f"original_name={self.original_name}"
 
+    @property
+    def code(self) -> str:
+        """forward's text."""
+        return ast.unparse(self._methods["forward"].node) + "\n"
+
+    def save(self, f: str | os.PathLike[str] | IO[bytes], _extra_files: Mapping[str, Any] | None = None) -> None:
+        """torch.jit.save of the module."""
+        _save(self, f, _extra_files)
+
+    def save_to_buffer(self, _extra_files: Mapping[str, Any] | None = None) -> bytes:
+        """What `save` writes."""
+        stream = io.BytesIO()
+        _save(self, stream, _extra_files)
+        return stream.getvalue()
+
 
 class ScriptObject:
     """An instance of one of an archive's classes that are no modules."""
@@ -68,19 +86,24 @@ class ScriptObject:
 
 
 class Code:
-    """An archive's text, parsed as it is needed: `read` gives a file's text or None."""
+    """An archive's text by its files, parsed as it is needed; `version`: of the operators that it speaks of."""
 
-    def __init__(self, read: Callable[[str], str | None]) -> None:
-        self._read, self._files, self._found = read, {}, {}
+    def __init__(self, texts: dict[str, str], version: int) -> None:
+        self.texts, self.version, self._files, self._found = texts, version, {}, {}
         self.constants: tuple = ()
         self.tensors: dict[int, tuple[Tensor, Tensor]] = {}  # tensors of the file, and what modules hold in their place
 
     def _file(self, module: str) -> dict[str, ast.stmt]:
         if module not in self._files:
-            text = self._read("code/" + module.replace(".", "/") + ".py")
+            text = self.texts.get("code/" + module.replace(".", "/") + ".py")
             body = [] if text is None else ast.parse(text).body
             self._files[module] = {x.name: x for x in body if isinstance(x, (ast.FunctionDef, ast.ClassDef))}
         return self._files[module]
+
+    def definition(self, name: str) -> ast.stmt:
+        """The definition of a class."""
+        module, _, last = name.rpartition(".")
+        return self._file(module)[last]
 
     def find(self, name: str) -> Any:
         """The function or class of a qualified name."""

@@ -18,7 +18,7 @@ from ..amp.autocast_mode import is_autocast_enabled
 from ..autograd.grad_mode import is_grad_enabled, set_grad_enabled
 from ..nn import functional as F
 from ..nn.utils import rnn as utils_rnn
-from ..ops import rnn
+from ..ops import memory_formats, rnn
 from ..ops.layouts import LAYOUTS
 from ._plain import ANY_VALUE, PLAIN
 from .script import Error
@@ -47,7 +47,7 @@ def _options(kwargs: dict) -> dict:
     if out.get("layout").__class__ is int:
         out["layout"] = LAYOUTS["strided"]
     if "memory_format" in out:
-        out["memory_format"] = FUNCTIONS[_FORMATS[out["memory_format"]]]
+        out["memory_format"] = getattr(memory_formats, _FORMATS[out["memory_format"]])
     return out
 
 

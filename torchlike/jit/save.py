@@ -60,9 +60,17 @@ def _write(m: Any, stream: IO[bytes], name: str, extra: Mapping[str, Any]) -> No
     elif isinstance(m, ScriptFunction) or isinstance(m, Module) and m in _SCRIPTED:
         from ._scripting.archive import write as write_scripted
         write_scripted(m, stream, name, extra)
+    elif _is_loaded(m):
+        from ._again import write as write_again
+        write_again(m, stream, name, extra)
     else:
         what = f"a {type(m).__name__}" if not isinstance(m, Module) else f"{type(m).__name__}, which was neither traced nor scripted"
-        raise RuntimeError(f"torch.jit.save got {what}: it writes what torch.jit.trace or torch.jit.script made")
+        raise RuntimeError(f"torch.jit.save got {what}: it writes what torch.jit.trace, script or load made")
+
+
+def _is_loaded(m: Any) -> bool:
+    from ._code import RecursiveScriptModule
+    return isinstance(m, RecursiveScriptModule)
 
 
 class _Saves:

@@ -33,7 +33,7 @@ def write(m: Module | ScriptFunction, stream: IO[bytes], name: str, extra: Mappi
         files.append(placeholder)
         program.hold(m, _PLACEHOLDER)
     writer = ArchiveWriter(stream, name)
-    writer.write("data.pkl", _Attributes(writer, "data", program).pickled(m))
+    writer.write("data.pkl", Attributes(writer, "data", program).pickled(m))
     for path, text in files:
         writer.write(f"code/{path}", text.encode())
     writer.write("constants.pkl", b"\x80\x02(t.")
@@ -53,7 +53,7 @@ def _placeholder(signature: Signature, text: str) -> tuple[str, str]:
     return module.replace(".", "/") + ".py", "\n".join(lines) + "\n"
 
 
-class _Attributes(_Pickler):
+class Attributes(_Pickler):
     """Modules with all that they hold."""
 
     classes: Program

@@ -22,9 +22,10 @@ from .. import containers
 from ..script import _unwrap_optional, annotate, is_scripting, is_tracing
 from ..script_function import ScriptFunction
 from . import library, schemas
-from .expressions import CASTS, Condition, Expressions, member
+from .expressions import CASTS, Condition, member
 from .origin import is_library, is_own, is_public
 from .signature import Parameter, Signature, bound, default_text
+from .subscripts import Subscripts
 from .types import BOOL, FLOAT, INT, NONE, NUMBER, STR, TENSOR, Type, Unknown, fits, is_optional, listed, named_tuple, paired, without_none
 from .values import VARIES, Held, Loop, Method, Operator, Outside, Several, Special, Value, literal, tuple_of
 
@@ -34,7 +35,7 @@ _AS_OPERATORS = {sum: "sum", any: "any", all: "all", sorted: "sorted", ord: "ord
 _CASTED = {int: INT, float: FLOAT, bool: BOOL, str: STR}
 
 
-class Calls(Expressions):
+class Calls(Subscripts):
     """The part of a function's compiler that reads calls."""
 
     def on_Call(self, node: ast.Call) -> Any:
@@ -290,7 +291,7 @@ class Calls(Expressions):
         if parts is not None:
             return self.list_of([self.first_class(x, node) for x in parts], node)
         if isinstance(made, Loop):
-            return Value(f"[{'__i'} for __i in {made.text}]", listed(made.item))
+            return Value(f"[__i for __i in {made.text}]", listed(made.item))
         v = self.first_class(made, node)
         if v.type.name == "Dict":
             return self.operator(node, "keys", v)
