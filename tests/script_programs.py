@@ -594,6 +594,24 @@ class M(nn.Module):
         shape = (x.shape[0],) + (1,) * (x.ndim - 1)
         return x.sum(1).view(shape), self.kind.value, self.other.name, shape
 """, ["x"]),
+    "functions of modules": ("""
+@torch.jit.script
+def double(x, by: int = 2):
+    return x * by
+
+
+def shifted(x):
+    return double(x) + 1
+
+
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.act, self.other, self.third = double, shifted, F.relu
+
+    def forward(self, x):
+        return self.act(x, 3), self.other(x), self.third(x), double(x)
+""", ["x"]),
     "shared": ("""
 class M(nn.Module):
     def __init__(self):

@@ -1,9 +1,11 @@
 # ruff: noqa: UP006, UP035  (the programs name types so)
 """Scripted modules and functions as files: real torch loads what torchlike compiled, and computes what the program does; torchlike reads it back."""
+import copy
 import io
 import itertools
 import linecache
 import math
+import pickle
 import sys
 import types
 from enum import Enum
@@ -245,3 +247,11 @@ def test_what_was_loaded_is_saved_again(name):
             made = loaded(again, reader)
             same(made(*given(args, reader)), want)
             assert not made.training and list(made.state_dict()) == list(m.state_dict()) and made.original_name == "M"
+
+
+def test_scripted_functions_are_found_where_they_are():
+    """Copies and pickles of what holds one hold the same one, as with functions."""
+    names = defined("@torch.jit.script\ndef f(x):\n    return x * 2\n", torchlike)
+    f = names["f"]
+    assert copy.deepcopy([f])[0] is f and pickle.loads(pickle.dumps(f)) is f
+    assert torchlike.compile(lambda x: f(x) + 1)(torchlike.ones(2)).tolist() == torchlike.func.vmap(f)(torchlike.ones(2)).add(1).tolist() == [3.0, 3.0]

@@ -60,5 +60,5 @@ class ScriptFunction(metaclass=Shown):
 def scripted(f: FunctionType) -> ScriptFunction:
     """A function, scripted."""
     made = object.__new__(ScriptFunction)
-    functools.update_wrapper(made, f, [x for x in functools.WRAPPER_ASSIGNMENTS if x != "__module__"])
+    functools.update_wrapper(made, f)
     return made

@@ -12,6 +12,7 @@ from ..._torch_names import public
 from ...nn.modules.container import ModuleDict, ModuleList, ParameterDict, Sequential
 from ...nn.modules.module import Module
 from ..script import EXPORTED, IGNORED, UNUSED, overloads
+from ..script_function import ScriptFunction
 from .function import Function
 from .origin import is_library, is_own
 from .signature import Signature, bound
@@ -19,6 +20,7 @@ from .statements import NO_GRAD
 from .types import BOOL, NONE, TENSOR, Type, Unknown, fits, named_types, of_annotation, of_value
 from .values import Held, Method, Outside, Special, Value, literal, quoted
 
+_FUNCTIONS = (FunctionType, ScriptFunction)
 _HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
 _INTERNAL = frozenset(vars(Module())) | {"_is_hf_initialized"}
 
@@ -71,7 +73,7 @@ class Attributes:
                                 f"Valid constants are:\n1. a nn.ModuleList\n2. a value of type {{{kinds}}}\n3. a list or tuple of (2)\n")
             self.constants[name] = value
         for name, value in m.__dict__.items():
-            if name in _INTERNAL or name.startswith("__") or name in self.constants or inspect.isfunction(value):
+            if name in _INTERNAL or name.startswith("__") or name in self.constants or isinstance(value, _FUNCTIONS):
                 continue
             if name in getattr(m, "__jit_ignored_attributes__", ()) or name in getattr(m, "__jit_unused_properties__", ()):
                 continue
@@ -219,13 +221,15 @@ class Program:
         if name in held.kept:
             t, _ = held.kept[name]
             return Value("None", NONE, None) if t == NONE else Value(member(owner.text, name), t)
-        if name in m.__dict__ and inspect.isfunction(m.__dict__[name]):
+        if isinstance(m.__dict__.get(name), _FUNCTIONS):
             return Outside(m.__dict__[name])
         if name in held.refused:
             raise at.source.error(node, f"Module '{type(m).__name__}' has no attribute '{name}' {held.refused[name]}")
         static = inspect.getattr_static(type(m), name, None)
         if isinstance(static, FunctionType):
             return self._of_container(owner, name) or Method(owner, name)
+        if isinstance(static, ScriptFunction):
+            return Outside(static)
         if isinstance(static, staticmethod):
             return Outside(static.__func__)
         if static is not None and at.own and isinstance(static, property) and isinstance(getattr(m, name), list):
