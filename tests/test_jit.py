@@ -139,7 +139,7 @@ def test_is_tracing_on_examples():
     assert answers(subject) == answers(oracle) == ([True] * 3, False)
 
 
-def test_deprecations():
+def test_deprecations(tmp_path):
     def warned(t):
         class Layer(t.nn.Module):
             def forward(self, x):
@@ -147,7 +147,7 @@ def test_deprecations():
         found = []
         stream = io.BytesIO()
         calls = [lambda: t.jit.script(Layer()), lambda: t.jit.trace(Layer(), t.ones(1)), lambda: t.jit.trace_module(Layer(), {"forward": t.ones(1)}),
-                 lambda: t.jit.save(t.jit.trace(Layer(), t.ones(1)), stream), lambda: t.jit.trace(Layer(), t.ones(1)).save(stream),
+                 lambda: t.jit.save(t.jit.trace(Layer(), t.ones(1)), stream), lambda: t.jit.trace(Layer(), t.ones(1)).save(str(tmp_path / "m.pt")),
                  lambda: (stream.seek(0), t.jit.load(stream))]
         for call in calls:
             with warnings.catch_warnings(record=True) as seen:
