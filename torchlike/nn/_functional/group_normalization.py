@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 
-from ..._arguments import real
+from ..._arguments import as_int, real
 from ..._core import dtype as dt
 from ..._core.arrays import cast
 from ..._core.registry import Op
@@ -80,6 +80,7 @@ def group_norm(input: Tensor, num_groups: int, weight=None, bias=None, eps: floa
     shape = input._value.aval.shape
     if len(shape) < 2:
         raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {len(shape)}")
+    num_groups = as_int(num_groups, "num_groups", "group_norm(): ", " (position 2)")
     if num_groups <= 0:
         raise RuntimeError(f"Expected num groups to be greater than 0, got {num_groups}")
     if shape[1] % num_groups:
