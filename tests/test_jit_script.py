@@ -255,3 +255,16 @@ def test_scripted_functions_are_found_where_they_are():
     f = names["f"]
     assert copy.deepcopy([f])[0] is f and pickle.loads(pickle.dumps(f)) is f
     assert torchlike.compile(lambda x: f(x) + 1)(torchlike.ones(2)).tolist() == torchlike.func.vmap(f)(torchlike.ones(2)).add(1).tolist() == [3.0, 3.0]
+
+
+@pytest.mark.parametrize("lib", [torchlike, torch], ids=["torchlike", "torch"])
+def test_a_file_is_the_old_one_or_whole(lib, tmp_path):
+    path = tmp_path / "m.pt"
+    lib.jit.script(lib.nn.Linear(2, 3)).save(str(path))
+    before = path.read_bytes()
+    with pytest.raises(RuntimeError, match="Parent directory"):
+        lib.jit.script(lib.nn.Linear(2, 3)).save(str(tmp_path / "none" / "m.pt"))
+    if lib is torchlike:  # torch compiles at `script`
+        with pytest.raises(RuntimeError):
+            torchlike.jit.script(defined("def f(x):\n    return x + not_there\n", torchlike)["f"]).save(str(path))
+    assert path.read_bytes() == before and [p.name for p in tmp_path.iterdir()] == ["m.pt"]

@@ -29,7 +29,7 @@ def cast(xp, x, np_dtype):
         return xp.asarray(x, dtype=np_dtype)
     if x.dtype == np_dtype:
         return x
-    if np_dtype == np.float16 and x.dtype == np.float64:
+    if np_dtype.char == "e" and x.dtype.char == "d":
         x = x.astype(np.float32)
     if x.dtype.kind == "c" and np_dtype.kind != "c":
         x = x.real

@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import ast
 import enum
-import sys
 from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import IO, Any
@@ -12,9 +11,9 @@ from .._serialization.archive import ArchiveWriter
 from .._tensor import Tensor
 from ..nn.modules.module import Module
 from ._code import Code, RecursiveScriptModule
-from ._scripting.archive import Attributes
+from ._scripting.archive import ModulePickler
 from ._scripting.types import Type, of_value
-from ._write import _text
+from ._write import _text, finish
 
 
 def write(m: RecursiveScriptModule, stream: IO[bytes], name: str, extra: Mapping[str, Any]) -> None:
@@ -27,18 +26,14 @@ def write(m: RecursiveScriptModule, stream: IO[bytes], name: str, extra: Mapping
         held.names[id(part)] = f"{type(part).__module__}.{part.original_name}"
         held.attributes[id(part)] = SimpleNamespace(kept=_fields(part, code))
     writer = ArchiveWriter(stream, name)
-    writer.write("data.pkl", Attributes(writer, "data", held).pickled(m))
+    writer.write("data.pkl", ModulePickler(writer, "data", held).pickled(m))
     for path, text in code.texts.items():
         writer.write(path, text.encode())
-    constants = Attributes(writer, "constants", held)
-    writer.write("constants.pkl", b"\x80\x02(" + b"".join(_constant(constants, x) for x in code.constants) + b"t.")
-    for key, value in extra.items():
-        writer.write(f"extra/{key}", value.encode() if isinstance(value, str) else bytes(value))
-    writer.write("byteorder", sys.byteorder.encode())
-    writer.close(code.version)
+    constants = ModulePickler(writer, "constants", held)
+    finish(writer, b"\x80\x02(" + b"".join(_constant(constants, x) for x in code.constants) + b"t.", extra, code.version)
 
 
-def _constant(pickler: Attributes, x: Any) -> bytes:
+def _constant(pickler: ModulePickler, x: Any) -> bytes:
     if isinstance(x, Tensor):
         return pickler._tensor(x)
     if isinstance(x, str):

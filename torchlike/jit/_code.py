@@ -4,21 +4,19 @@ from __future__ import annotations
 import ast
 import collections
 import enum
-import io
-import os
 import sys
-from collections.abc import Callable, Mapping
-from typing import IO, Any
+from collections.abc import Callable
+from typing import Any
 
 from .._tensor import Tensor
 from ..nn.modules.module import Module
 from ..nn.parameter import Parameter
 from ._machine import Function, _Run
-from .save import _save
+from ._saves import Saves
 from .script import ScriptModule
 
 
-class RecursiveScriptModule(ScriptModule):
+class RecursiveScriptModule(Saves, ScriptModule):
     """A module of an archive."""
 
     __module__ = "torch.jit._script"
@@ -63,16 +61,6 @@ class RecursiveScriptModule(ScriptModule):
     def code(self) -> str:
         """forward's text."""
         return ast.unparse(self._methods["forward"].node) + "\n"
-
-    def save(self, f: str | os.PathLike[str] | IO[bytes], _extra_files: Mapping[str, Any] | None = None) -> None:
-        """torch.jit.save of the module."""
-        _save(self, f, _extra_files)
-
-    def save_to_buffer(self, _extra_files: Mapping[str, Any] | None = None) -> bytes:
-        """What `save` writes."""
-        stream = io.BytesIO()
-        _save(self, stream, _extra_files)
-        return stream.getvalue()
 
 
 class ScriptObject:

@@ -49,11 +49,16 @@ def write(m: Module, examples: Mapping[str, tuple[tuple, dict]], stream: IO[byte
     for path, body in classes.files():
         writer.write(f"code/{path}", body.encode())
     constants = _Pickler(writer, "constants", classes)
-    writer.write("constants.pkl", constants.tuple_of(tensors))
+    finish(writer, constants.tuple_of(tensors), extra)
+
+
+def finish(writer: ArchiveWriter, constants: bytes, extra: Mapping[str, Any], version: int = _VERSION) -> None:
+    """What every archive ends with; `version`: of the operators that its text speaks of."""
+    writer.write("constants.pkl", constants)
     for key, value in extra.items():
         writer.write(f"extra/{key}", value.encode() if isinstance(value, str) else bytes(value))
     writer.write("byteorder", sys.byteorder.encode())
-    writer.close(_VERSION)
+    writer.close(version)
 
 
 def traced(m: Module, method: str, args: tuple, kwargs: dict) -> ExportedProgram:

@@ -5,11 +5,13 @@ import io
 import os
 import weakref
 from collections.abc import Mapping
+from types import MethodType
 from typing import IO, Any
 
 from ..nn.modules import module
 from ..nn.modules.module import Module
 from ._deprecated import deprecated
+from ._saves import Saves
 from .script_function import ScriptFunction
 
 Examples = dict[str, tuple[tuple, dict]]  # by method: what it was traced with
@@ -40,17 +42,16 @@ def save(m: Any, f: str | os.PathLike[str] | IO[bytes], _extra_files: Mapping[st
     compiled from its source: the errors of PyTorch's compiler, which name the line, are raised here.
     """
     deprecated("save", "`torch.export`")
-    _save(m, f, _extra_files)
+    write_to(m, f, _extra_files)
 
 
-def _save(m: Any, f: str | os.PathLike[str] | IO[bytes], _extra_files: Mapping[str, Any] | None) -> None:
-    stream = io.BytesIO()
-    _write(m, stream, "archive" if not isinstance(f, (str, os.PathLike)) else os.path.splitext(os.path.basename(f))[0], _extra_files or {})
-    if isinstance(f, (str, os.PathLike)):
-        with open(f, "wb") as file:
-            file.write(stream.getvalue())
-    else:
-        f.write(stream.getvalue())
+def write_to(m: Any, f: str | os.PathLike[str] | IO[bytes], extra: Mapping[str, Any] | None) -> None:
+    """`save`; as torch.save's, a file is the old one or whole, and nothing is written of what cannot be compiled."""
+    from ..serialization import _writable
+    with _writable(f) as (stream, name):
+        whole = io.BytesIO()
+        _write(m, whole, name, extra or {})
+        stream.write(whole.getvalue())
 
 
 def _write(m: Any, stream: IO[bytes], name: str, extra: Mapping[str, Any]) -> None:
@@ -73,23 +74,6 @@ def _is_loaded(m: Any) -> bool:
     return isinstance(m, RecursiveScriptModule)
 
 
-class _Saves:
-    """The methods of a traced or scripted module."""
-
-    def __init__(self, mod: Module) -> None:
-        self.mod = mod
-
-    def save(self, f: str | os.PathLike[str], _extra_files: Mapping[str, Any] | None = None) -> None:
-        """torch.jit.save of the module."""
-        _save(self.mod, f, _extra_files)
-
-    def save_to_buffer(self, _extra_files: Mapping[str, Any] | None = None) -> bytes:
-        """What `save` writes."""
-        stream = io.BytesIO()
-        _write(self.mod, stream, "archive", _extra_files or {})
-        return stream.getvalue()
-
-
 def _code(m: Module) -> str | None:
     """The text of a scripted module's forward."""
     if m not in _SCRIPTED or m in _EXAMPLES:
@@ -99,7 +83,7 @@ def _code(m: Module) -> str | None:
     return "".join(text for name, (_, text) in program.methods[id(program.root)].items() if name.partition("__")[0] == "forward")
 
 
-module.LATE["save"] = lambda m: _Saves(m).save if compiled(m) else None
-module.LATE["save_to_buffer"] = lambda m: _Saves(m).save_to_buffer if compiled(m) else None
+module.LATE["save"] = lambda m: MethodType(Saves.save, m) if compiled(m) else None
+module.LATE["save_to_buffer"] = lambda m: MethodType(Saves.save_to_buffer, m) if compiled(m) else None
 module.LATE["original_name"] = lambda m: type(m).__name__ if compiled(m) else None
 module.LATE["code"] = _code

@@ -2,16 +2,14 @@
 from __future__ import annotations
 
 import functools
-import io
-import os
-from collections.abc import Mapping
 from types import FunctionType
-from typing import IO, Any
+from typing import Any
 
 from .._core.shown import Shown
+from ._saves import Saves
 
 
-class ScriptFunction(metaclass=Shown):
+class ScriptFunction(Saves, metaclass=Shown):
     """A scripted function. It is compiled to TorchScript when its `code` or its file is asked for; what cannot be compiled raises then."""
 
     __module__ = "torch.jit"
@@ -43,18 +41,6 @@ class ScriptFunction(metaclass=Shown):
     def _program(self) -> Any:
         from ._scripting.modules import of_function
         return of_function(self.__wrapped__)
-
-    def save(self, f: str | os.PathLike[str] | IO[bytes], _extra_files: Mapping[str, Any] | None = None) -> None:
-        """torch.jit.save of the function: a module whose forward it is."""
-        from .save import _save
-        _save(self, f, _extra_files)
-
-    def save_to_buffer(self, _extra_files: Mapping[str, Any] | None = None) -> bytes:
-        """What `save` writes."""
-        from .save import _save
-        stream = io.BytesIO()
-        _save(self, stream, _extra_files)
-        return stream.getvalue()
 
 
 def scripted(f: FunctionType) -> ScriptFunction:

@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 
-from .._arguments import factory_size, refuse_huge, refuse_learnable
+from .._arguments import as_size, factory_size, refuse_huge, refuse_learnable
 from .._core import device as dev
 from .._core import dtype as dt
 from .._core import unwritten
@@ -56,6 +56,13 @@ def written(value, dtype: dt.dtype, layout=None):
     if value is not None:
         return value
     return unwritten.content(dtype) if layout is None or layout.name == "strided" else 0
+
+
+def sized(args: tuple, dtype: dt.dtype, device) -> Tensor:
+    """What a legacy constructor makes of sizes: a tensor that nobody has written."""
+    size = as_size(*args)
+    _empty_check(size)
+    return constant(size, written(None, dtype), dtype, device)
 
 
 def filled(shape: tuple, value, dtype: dt.dtype, device) -> Tensor:

@@ -61,7 +61,8 @@ def _host_data(data, dtype) -> np.ndarray:
             raise ValueError("given numpy array has byte order different from the native byte order. Conversion between byte orders is currently "
                              "not supported.")
         d = dt.from_numpy_dtype(data.dtype) if dtype is None else dtype
-        return np.array(data, dtype=d.np) if d is not dt.float16 or data.dtype != np.float64 else cast(np, np.asarray(data), d.np)
+        made = cast(np, np.asarray(data), d.np)
+        return made if made.dtype != data.dtype else np.array(made)
     if isinstance(data, (list, tuple, range)):
         return _from_nested(data, dtype)
     if hasattr(data, "_elements"):  # a storage
@@ -364,6 +365,6 @@ def from_numpy(ndarray: np.ndarray) -> Tensor:
 
 def legacy(data, dtype: dt.dtype, device) -> Tensor:
     """What the legacy constructors make of a sequence; of an array a tensor that shares its memory, where it has their dtype, or its strides."""
-    if not isinstance(data, np.ndarray) or data.flags.c_contiguous and data.dtype != dtype.np and data.dtype.isnative and data.dtype.kind in "biufc":
+    if not isinstance(data, np.ndarray) or data.flags.c_contiguous and data.dtype != dtype.np and data.dtype.kind in "biufc":
         return from_data(data, dtype, device)
     return from_numpy(data).to(device, dtype)

@@ -9,7 +9,7 @@ from .._core.history import warn
 from .._public import called
 from .._tensor import Tensor
 from .aliases import of_its_class, shared
-from .creation import _check_dtype, _empty_check, _finish, constant, filled, written
+from .creation import _check_dtype, _empty_check, _finish, constant, filled, sized, written
 from .from_data import from_data, legacy
 
 
@@ -63,9 +63,7 @@ def new(self, *args, **kwargs) -> Tensor:
     if not args:
         return constant((0,), 0, self.dtype, place)
     if are_sizes(args):
-        size = as_size(*args)
-        _empty_check(size)
-        return constant(size, written(None, self.dtype), self.dtype, place)
+        return sized(args, self.dtype, place)
     if isinstance(args[0], tuple) and hasattr(args[0], "numel"):
         return constant(tuple(args[0]), written(None, self.dtype), self.dtype, place)
     if hasattr(args[0], "untyped"):  # a storage: the tensor looks into its memory

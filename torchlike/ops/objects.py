@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .._arguments import are_sizes, as_size, need_sequence
+from .._arguments import are_sizes, need_sequence
 from .._core import dtype as dt
 from .._core.errors import class_name
 from .._core.layout import Layout
@@ -152,7 +152,7 @@ def _as_subclass(self, cls) -> Tensor:
 def _tensor_new(cls, *args, **kwargs):
     """torch.Tensor(...): sizes make an uninitialised tensor, a sequence becomes float data; another tensor, or an array of floats, is shared."""
     from .._core import device as dev
-    from .creation import _empty_check, constant, written
+    from .creation import constant, sized, written
     from .from_data import legacy
     given = kwargs.pop("device", None)
     device = dev.resolve("cpu" if given is None else dev.of_kind(given, "cpu"))  # also where another device is the default
@@ -169,9 +169,7 @@ def _tensor_new(cls, *args, **kwargs):
     elif not args:
         made = constant((0,), 0, kind, device)
     elif are_sizes(args):
-        size = as_size(*args)
-        _empty_check(size)
-        made = constant(size, written(None, kind), kind, device)
+        made = sized(args, kind, device)
     elif len(args) == 1 and isinstance(args[0], tuple) and hasattr(args[0], "numel"):
         made = constant(tuple(args[0]), written(None, kind), kind, device)
     elif len(args) == 1 and hasattr(args[0], "untyped"):

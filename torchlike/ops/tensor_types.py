@@ -12,7 +12,7 @@ from .._core.shown import Shown
 from .._public import FUNCTIONS
 from .._tensor import Size, Tensor
 from .aliases import shared
-from .creation import _empty_check, constant, written
+from .creation import constant, sized, written
 from .from_data import legacy
 
 _DTYPES = (dt.bool_, dt.uint8, dt.int8, dt.int16, dt.int32, dt.int64, dt.float16, dt.bfloat16, dt.float32, dt.float64)
@@ -45,9 +45,7 @@ class tensortype(Shown):  # noqa: N801  (torch's name)
         cls.need()
         place = dev.canonical(cls.kind if device is None else dev.of_kind(device, cls.kind))
         if are_sizes(args):
-            size = as_size(*args) if args else (0,)
-            _empty_check(size)
-            return constant(size, written(None, cls.dtype), cls.dtype, place)
+            return sized(args or (0,), cls.dtype, place)
         if len(args) > 1:
             kinds = ", ".join(map(class_name, args))
             raise TypeError(f"new() received an invalid combination of arguments - got ({kinds})")

@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import enum
 import struct
-import sys
 from collections.abc import Mapping
 from typing import IO, Any
 
@@ -12,7 +11,7 @@ from ..._core.dtype import dtype
 from ..._serialization.archive import ArchiveWriter
 from ..._tensor import Tensor
 from ...nn.modules.module import Module
-from .._write import _VERSION, _int, _Pickler, _text
+from .._write import _int, _Pickler, _text, finish
 from ..script_function import ScriptFunction
 from .modules import Program, of_function, of_module
 from .signature import Signature
@@ -33,14 +32,11 @@ def write(m: Module | ScriptFunction, stream: IO[bytes], name: str, extra: Mappi
         files.append(placeholder)
         program.hold(m, _PLACEHOLDER)
     writer = ArchiveWriter(stream, name)
-    writer.write("data.pkl", Attributes(writer, "data", program).pickled(m))
+    pickler = ModulePickler(writer, "data", program)
+    writer.write("data.pkl", pickler.pickled(m))
     for path, text in files:
         writer.write(f"code/{path}", text.encode())
-    writer.write("constants.pkl", b"\x80\x02(t.")
-    for key, value in extra.items():
-        writer.write(f"extra/{key}", value.encode() if isinstance(value, str) else bytes(value))
-    writer.write("byteorder", sys.byteorder.encode())
-    writer.close(_VERSION)
+    finish(writer, pickler.tuple_of([]), extra)
 
 
 def _placeholder(signature: Signature, text: str) -> tuple[str, str]:
@@ -53,7 +49,7 @@ def _placeholder(signature: Signature, text: str) -> tuple[str, str]:
     return module.replace(".", "/") + ".py", "\n".join(lines) + "\n"
 
 
-class Attributes(_Pickler):
+class ModulePickler(_Pickler):
     """Modules with all that they hold."""
 
     classes: Program

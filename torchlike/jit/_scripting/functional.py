@@ -82,25 +82,25 @@ def tanhshrink(input: Tensor) -> Tensor:
     return input - aten.tanh(input)
 
 
-def _softmax_dim(name: str, ndim: int) -> int:
+def _softmax_dim(ndim: int) -> int:
     return 0 if ndim == 0 or ndim == 1 or ndim == 3 else 1
 
 
 def softmax(input: Tensor, dim: Optional[int] = None, _stacklevel: int = 3, dtype: Optional[int] = None) -> Tensor:
     if dim is None:
-        dim = _softmax_dim("softmax", input.dim())
+        dim = _softmax_dim(input.dim())
     return aten.softmax(input, dim, dtype=dtype)
 
 
 def log_softmax(input: Tensor, dim: Optional[int] = None, _stacklevel: int = 3, dtype: Optional[int] = None) -> Tensor:
     if dim is None:
-        dim = _softmax_dim("log_softmax", input.dim())
+        dim = _softmax_dim(input.dim())
     return aten.log_softmax(input, dim, dtype=dtype)
 
 
 def softmin(input: Tensor, dim: Optional[int] = None, _stacklevel: int = 3, dtype: Optional[int] = None) -> Tensor:
     if dim is None:
-        dim = _softmax_dim("softmin", input.dim())
+        dim = _softmax_dim(input.dim())
     return aten.softmax(-input, dim, dtype=dtype)
 
 
@@ -144,8 +144,7 @@ def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
     return aten.feature_dropout_(input, p, training) if inplace else aten.feature_dropout(input, p, training)
 
 
-def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    return aten.feature_dropout_(input, p, training) if inplace else aten.feature_dropout(input, p, training)
+dropout3d = dropout2d
 
 
 # -- normalization ------------------------------------------------------------------------------------------------------------

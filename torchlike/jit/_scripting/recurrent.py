@@ -108,14 +108,21 @@ def _packed_lstm(self, input: PackedSequence, hx: Optional[Tuple[Tensor, Tensor]
 # -- cells --------------------------------------------------------------------------------------------------------------------
 
 
-def _rnn_cell(self, input: Tensor, hx: Optional[Tensor] = None) -> Tensor:
+def _rows(input: Tensor, hx: Optional[Tensor], size: int) -> Tuple[Tensor, Tensor]:
+    """A cell's input and state as batches."""
     batched = input.dim() == 2
     if not batched:
         input = input.unsqueeze(0)
     if hx is None:
-        hx = aten.zeros([input.size(0), self.hidden_size], dtype=input.dtype, device=input.device)
+        hx = aten.zeros([input.size(0), size], dtype=input.dtype, device=input.device)
     elif not batched:
         hx = hx.unsqueeze(0)
+    return input, hx
+
+
+def _rnn_cell(self, input: Tensor, hx: Optional[Tensor] = None) -> Tensor:
+    batched = input.dim() == 2
+    input, hx = _rows(input, hx, self.hidden_size)
     if self.nonlinearity == "tanh":
         out = aten.rnn_tanh_cell(input, hx, self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh)
     else:
@@ -125,12 +132,7 @@ def _rnn_cell(self, input: Tensor, hx: Optional[Tensor] = None) -> Tensor:
 
 def _gru_cell(self, input: Tensor, hx: Optional[Tensor] = None) -> Tensor:
     batched = input.dim() == 2
-    if not batched:
-        input = input.unsqueeze(0)
-    if hx is None:
-        hx = aten.zeros([input.size(0), self.hidden_size], dtype=input.dtype, device=input.device)
-    elif not batched:
-        hx = hx.unsqueeze(0)
+    input, hx = _rows(input, hx, self.hidden_size)
     out = aten.gru_cell(input, hx, self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh)
     return out if batched else out.squeeze(0)
 
