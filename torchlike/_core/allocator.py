@@ -3,9 +3,9 @@
 glibc hands each large block back to the system when it is freed and asks for a fresh one next time; every page of that is
 then faulted in and zeroed again: up to a quarter of a training step's time (`benchmarks/allocator.py`). XLA's CPU buffers and
 NumPy's come from malloc, so one setting serves both: blocks come from the heap, and up to KEEP free bytes at its end stay
-with the process. It is made when the first large program runs. What each compilation used goes back to the system,
-and once more what is free some programs later: the arrays of the first steps lie scattered among what was there, and a
-program's large temporary buffer may need a place at the end instead of the one it had. The same is done, ever more seldom, after the heap has grown.
+with the process. It is made when the first large program runs. What each compilation used goes back to the system. What is free some
+programs later does so as well, while a program runs: a large temporary buffer may lie where a smaller one was before, or at the end of the heap
+instead of the place it had (glibc 2.36 finds no place for an aligned block where one as long was). The same is done, ever more seldom, where memory has grown.
 Threads share one heap, from import on: a thread's own heap, where XLA's would allocate, goes back whenever it is empty.
 `TORCHLIKE_MALLOC=off` leaves malloc alone; so does a setting of the user's own.
 """
@@ -17,6 +17,7 @@ import os
 import sys
 
 KEEP = 1 << 30
+let_others_run = getattr(os, "sched_yield", lambda: None)  # other threads on this core; Windows has none
 _TRIM_THRESHOLD, _TOP_PAD, _MMAP_MAX, _ARENA_MAX = -1, -2, -4, -8  # names in glibc's malloc.h
 _OWN = ("MALLOC_ARENA_MAX", "MALLOC_MMAP_MAX_", "MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_THRESHOLD_", "MALLOC_TOP_PAD_", "GLIBC_TUNABLES", "LD_PRELOAD")
 
@@ -29,7 +30,6 @@ def _library():
     try:
         library = ctypes.CDLL(None)
         library.mallopt(_ARENA_MAX, 1)
-        library.sbrk.restype = ctypes.c_void_p
     except (OSError, AttributeError):  # another C library
         return None
     return library
@@ -58,13 +58,20 @@ def give_back() -> None:
 
 
 def has_grown() -> bool:
-    """Whether the heap ends further up than when this was asked before."""
-    library = _library()
-    if library is None:
+    """Whether the process has more memory pages than when this was asked before, by a twentieth."""
+    if _library() is None:
         return False
-    end, _end[0] = _end[0], library.sbrk(0)
-    return 0 < end < _end[0]
+    with open("/proc/self/statm") as f:
+        pages = int(f.read().split()[1])
+    grown = pages > 1.05 * _least[0]
+    _least[0] = pages if _least[0] == 0 else min(pages, _least[0])
+    return grown
 
 
-_end = [0]
+def forget_size() -> None:
+    """The process has grown by all its pages when it is next asked."""
+    _least[0] = 0
+
+
+_least = [0]
 _library()

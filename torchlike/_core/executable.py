@@ -8,7 +8,7 @@ import jax
 import numpy as np
 
 from . import device as _device
-from . import disk_cache, errors, flow, history, host, numbers
+from . import allocator, disk_cache, errors, flow, history, host, numbers
 from .aval import COMPLEX, FLOAT, INT
 from .rematerialization import rematerialized
 from .stencils import made_once, written_together
@@ -67,6 +67,7 @@ class Executable:
 
     def start(self, arrays: list, floats: Sequence[float], ints: Sequence[int], copies: bool = False) -> list:
         """The arrays of the outputs for these of the inputs; `copies`: some lie on the host."""
+        allocator.let_others_run()  # the thread that ran the last program may not have freed the temporary buffer, and there would be two
         donated = [arrays[i] for i in self.donated]
         kept = [arrays[i] for i in self.kept]
         given = self.numbers

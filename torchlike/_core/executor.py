@@ -43,8 +43,8 @@ NOTED = 20  # a program that lost less than this part of its compilation is not 
 MOST_NOTES = 64  # such files of one process
 MOST_RETIRED = 256  # operations that nobody can record any more until their programs are let go
 LENT = 8  # runs of an executable with copies of what it takes over, before another is compiled that does not
-ASKED = 8  # programs after which the heap's size is looked at again
-SETTLED = 4  # programs after a compilation until memory is tidied again
+ASKED = 8  # programs after which it is looked at again whether memory has grown
+SETTLED = 4  # programs after a compilation until then
 COUNTED = 2000  # operations compiled until the process's memory mappings are counted: each takes about two
 MOST_PASSING = 1 << 17  # programs that were seen once and let go, of which it is noted when
 MAPPED = 3  # an executable takes as many besides as so many operations
@@ -55,8 +55,9 @@ class _Options:
     clock = 0  # programs run so far
     large = 0  # those of them that were large and are not compiled
     works: deque[float] = deque(maxlen=1024)  # of the last ones
-    settled = -1  # when memory is tidied again
-    patience = SETTLED  # programs until it is once more, after the heap has grown
+    looks = 0  # when it is next looked at whether memory has grown
+    patience = SETTLED  # programs until it is looked at once more where it had
+    tidies = False  # once the next compiled program has begun
     loaded = 0  # operations in executables since mappings were counted
     dropped = 0  # operations in executables that were let go since the last collection
 
@@ -233,11 +234,10 @@ def _tick(info: ProgramInfo) -> None:
     if len(_retired) > MOST_RETIRED:
         _forget_retired(info)
     options.works.append(info.work)
-    if options.clock == options.settled:
-        allocator.give_back()
-    elif options.clock > options.settled and not options.clock % ASKED and info.work >= LARGE_WORK and allocator.has_grown():
-        # its buffers found no place where they had been
-        options.settled, options.patience = options.clock + options.patience, 2 * options.patience
+    if options.clock >= options.looks and info.work >= LARGE_WORK:
+        if allocator.has_grown():  # its buffers found no place where they had been
+            options.tidies, options.patience = True, 2 * options.patience
+        options.looks = options.clock + max(ASKED, options.patience)
 
 
 def run(prog, reason: str, divisible: bool = True) -> None:
@@ -309,6 +309,7 @@ def _divided(info: ProgramInfo) -> list[list[int]] | None:
 
 def _take_over(prog, exe: Executable, live: tuple) -> None:
     arrays = exe.run(prog.inputs, prog.floats, prog.ints)
+    _tidy_beside()
     results, position = prog.results, exe.position
     for i in live:
         results[i].array = arrays[position[i]]
@@ -347,6 +348,7 @@ def run_alone(info: ProgramInfo, exe: Executable, arrays: list, floats: Sequence
         for v in results:
             v.array, v.ref = None, error
         raise
+    _tidy_beside()
     for i, k in exe.position.items():
         results[i].array = made[k]
 
@@ -487,7 +489,16 @@ def _forget_older_half(but: ProgramInfo) -> None:
 def _tidy() -> None:
     """After a compilation: now, and once the arrays of some steps have found their places."""
     allocator.give_back()
-    options.settled, options.patience = options.clock + SETTLED, SETTLED
+    allocator.forget_size()
+    options.looks, options.patience = options.clock + SETTLED, SETTLED
+
+
+def _tidy_beside() -> None:
+    """Give back what is free while XLA's threads run a program: not what it works in."""
+    if options.tidies:
+        options.tidies = False
+        allocator.let_others_run()  # it may not have begun
+        allocator.give_back()
 
 
 def _look_on_disk(info: ProgramInfo) -> None:
