@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import jax
 import numpy as np
 
-from . import device as _device
 from . import allocator, disk_cache, errors, flow, history, host, numbers
+from . import device as _device
 from .aval import COMPLEX, FLOAT, INT
 from .rematerialization import rematerialized
 from .stencils import made_once, written_together
