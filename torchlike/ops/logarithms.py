@@ -8,22 +8,26 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-_LARGEST = {2: 1080, 10: 330}  # whole logarithms of float64 lie between these and their negatives
+_LARGEST = 330  # whole logarithms of float64 to base 10 lie between this and its negative
 
 
 @functools.cache
-def _powers(base: int, dtype: np.dtype) -> np.ndarray:
-    n = _LARGEST[base]
+def _powers_of_ten(dtype: np.dtype) -> np.ndarray:
     with np.errstate(over="ignore", under="ignore"):
-        return np.array([float(f"1e{k}") if base == 10 else math.ldexp(1.0, k) if k < 1024 else math.inf for k in range(-n, n + 1)]).astype(dtype)
+        return np.array([float(f"1e{k}") for k in range(-_LARGEST, _LARGEST + 1)]).astype(dtype)
 
 
 @functools.partial(jax.custom_jvp, nondiff_argnums=(0,))
 def _rounded(base: int, x):
     approximate = jnp.log2(x) if base == 2 else jnp.log10(x)
-    whole, n = jnp.round(approximate), _LARGEST[base]
-    place = jnp.where(abs(whole) <= n, whole, 0).astype(np.int32) + n
-    return jnp.where(jnp.asarray(_powers(base, x.dtype))[place] == x, whole, approximate)
+    whole = jnp.round(approximate)
+    if base == 2:  # nothing but an exponent
+        mantissa = (1 << jnp.finfo(x.dtype).nmant) - 1
+        exact = jax.lax.bitcast_convert_type(x, f"i{x.dtype.itemsize}") & mantissa == 0
+    else:
+        place = jnp.where(abs(whole) <= _LARGEST, whole, 0).astype(np.int32) + _LARGEST
+        exact = jnp.asarray(_powers_of_ten(x.dtype))[place] == x
+    return jnp.where(exact, whole, approximate)
 
 
 @_rounded.defjvp
