@@ -6,6 +6,7 @@ import tempfile
 import threading
 from pathlib import Path
 
+import numpy as np
 import pytest
 import setuptools
 from same import error, same
@@ -284,3 +285,113 @@ def test_masks_of_attention_in_one(torch):
     padding[1, 2:] = -7
     return [attention.merge_masks(*masks, query) for masks in ((None, None), (later, None), (None, padding), (later, padding), (each, padding), (each, None),
                                                                (later.bool(), padding.bool()), (later, padding.bool()))]
+
+
+@same
+def test_layers_of_older_programs(torch):
+    from importlib import import_module
+    conv = import_module(f"{torch.__name__}.nn.modules.conv")
+    with pytest.warns(FutureWarning, match="_ConvTransposeMixin"):
+        conv._ConvTransposeMixin(1, 1, (3,), (1,), (0,), (1,), True, (0,), 1, True, "zeros")
+    return isinstance(torch.nn.ConvTranspose2d(1, 1, 3), conv._ConvTransposeMixin), issubclass(conv._ConvTransposeMixin, conv._ConvTransposeNd)
+
+
+@same
+def test_reductions_by_number(torch):
+    F = torch.nn.functional
+    return [F._Reduction.get_enum(x) for x in ("none", "mean", "sum")], error(F._Reduction.get_enum, "max")
+
+
+@same
+def test_settings_have_other_values_inside_a_block(torch):
+    from importlib import import_module
+    dynamo, inductor, functorch = (import_module(f"{torch.__name__}.{name}.config") for name in ("_dynamo", "_inductor", "_functorch"))
+
+    @dynamo.patch(verbose=True)
+    def decorated():
+        return dynamo.verbose
+    with dynamo.patch(cache_size_limit=3), inductor.patch("triton.cudagraphs", True), functorch.patch({"donated_buffer": False}):
+        inside = dynamo.cache_size_limit, inductor.triton.cudagraphs, functorch.donated_buffer
+    after = dynamo.cache_size_limit, inductor.triton.cudagraphs, functorch.donated_buffer
+    return inside, after, decorated(), dynamo.verbose, error(dynamo.patch("nonsense", 1).__enter__)
+
+
+@same
+def test_pieces_of_pickled_tensors(torch):
+    storage = torch.arange(6.0).untyped_storage()
+    typed = torch.storage.TypedStorage(wrap_storage=storage, dtype=torch.float32, _internal=True)
+    made = torch._utils._rebuild_tensor_v2(typed, 1, (2, 2), (2, 1), True, {})
+    parameter = torch._utils._rebuild_parameter(torch.ones(2), False, {})
+    return made, made.requires_grad, made.is_leaf, made.data_ptr() - storage.data_ptr(), parameter, type(parameter).__name__
+
+
+@same
+def test_indices_of_devices(torch):
+    index = torch._utils._get_device_index
+    return index(3), index("cpu", allow_cpu=True), index(torch.device("cuda:1")), error(index, "cpu"), error(index, torch.device("cuda"))
+
+
+@same
+def test_products_of_float8_with_scales(torch):
+    torch.manual_seed(0)
+    a, b = (torch.randn(16, 32).to(torch.float8_e4m3fn) for _ in range(2))
+    b, half, two = b.t(), torch.tensor(0.5), torch.tensor(2.0)
+    rows = torch.full((16, 1), 0.5), torch.full((1, 16), 4.0)
+    return (torch._scaled_mm(a, b, half, two, out_dtype=torch.float32), torch._scaled_mm(a, b, *rows, out_dtype=torch.bfloat16, bias=torch.ones(16).bfloat16()),
+            torch._scaled_mm(a, b, half, half).float(), error(torch._scaled_mm, a, b, torch.full((3, 1), 0.5), two)[0],
+            torch._grouped_mm(torch.ones(4, 8).bfloat16(), torch.ones(2, 8, 8).bfloat16(), offs=torch.tensor([2, 4], dtype=torch.int32)))
+
+
+@same
+def test_casts_of_what_holds_tensors(torch):
+    cast = torch.amp.autocast_mode._cast
+    x = {"a": [torch.ones(2), torch.ones(2, dtype=torch.float64)], "b": ("text", torch.ones(2, dtype=torch.int32), np.ones(2))}
+    made = cast(x, "cpu", torch.bfloat16)
+    return [t.dtype for t in made["a"]], made["b"][0], made["b"][1].dtype, made["b"][2].dtype, cast(torch.ones(1), "cuda", torch.float16).dtype
+
+
+@same
+def test_a_size_is_checked(torch):
+    with pytest.warns(FutureWarning):
+        return torch._check_is_size(2), error(torch._check_is_size, -1), error(torch._check_is_size, 5, max=3)
+
+
+@same
+def test_what_profilers_and_checkpoints_ask(torch):
+    from importlib import import_module
+    before = torch.autograd._profiler_enabled()
+    with torch.profiler.profile():
+        inside = torch.autograd._profiler_enabled()
+    default = torch.profiler.profiler._default_schedule_fn(3).name
+    seen = []
+
+    class Asks(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            seen.append(torch.autograd._is_checkpoint_valid())
+            return g
+    x = torch.ones(2, requires_grad=True)
+    Asks.apply(x).sum().backward()
+    torch.autograd.grad(Asks.apply(x).sum(), x)
+    y = import_module(f"{torch.__name__}.utils.checkpoint").CheckpointFunction.apply(torch.sin, True, x)
+    return before, inside, default, torch.autograd._is_checkpoint_valid(), seen, y
+
+
+@same
+def test_smaller_names(torch):
+    from importlib import import_module
+    c10d = import_module(f"{torch.__name__}.distributed.distributed_c10d")
+    scaler = import_module(f"{torch.__name__}.cuda.amp.grad_scaler")
+    loader = import_module(f"{torch.__name__}.utils.data.dataloader")
+    shard = import_module(f"{torch.__name__}.distributed.tensor").Shard(0)
+    xnnpack = import_module(f"{torch.__name__}.backends.xnnpack")
+    return (torch._C._get_accelerator(), torch._C._get_privateuse1_backend_name(), xnnpack.enabled, torch.functional.Tensor is torch.Tensor,
+            torch.random.Generator.__name__, torch.jit.Attribute(1, int), torch.jit.RecursiveScriptModule.__name__, torch.jit.Future.__name__,
+            c10d._rank_not_in_group(None), c10d._rank_not_in_group(c10d.GroupMember.NON_GROUP_MEMBER), c10d._unpickler.__name__,
+            scaler.OptState.UNSCALED.name, {k: str(v) for k, v in import_module(f"{torch.__name__}.amp.grad_scaler")._refresh_per_optimizer_state().items()},
+            loader._utils.pin_memory.pin_memory(5), shard._local_shard_size_and_offset(7, 3, 2), torch._inductor.cudagraph_mark_step_begin(),
+            torch.Tensor.grad.__get__ in torch.overrides.get_default_nowrap_functions(), error(torch.accelerator.reset_peak_memory_stats))

@@ -16,7 +16,7 @@ finally:
         _garbage.set_aside(_before)
         _gc.enable()
 from ._alias import install  # noqa: F401
-from ._checks import (_check, _check_index, _check_not_implemented, _check_tensor_all, _check_tensor_all_with, _check_type, _check_value,  # noqa: F401
+from ._checks import (_check, _check_index, _check_is_size, _check_not_implemented, _check_tensor_all, _check_tensor_all_with, _check_type, _check_value,  # noqa: F401
                       _check_with)
 from ._device_module import get_device_module  # noqa: F401
 from ._streams import Event, Stream  # noqa: F401

@@ -1,6 +1,7 @@
 """torch._check and its kin: conditions that libraries (torchvision, custom operations) put before their functions."""
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -35,6 +36,17 @@ def _checker(name: str, error: type[Exception]) -> Callable:
 
 
 _check = _checker("_check", RuntimeError)
+
+
+def _check_is_size(i: int, message: Callable[[], Any] | None = None, *, max: int | None = None) -> None:
+    """Raises RuntimeError with message() unless i may be a size, and not above `max`. Deprecated, as in torch."""
+    warnings.warn("_check_is_size will be removed in a future PyTorch release along with guard_size_oblivious.     Use _check(i >= 0) instead.",
+                  FutureWarning, stacklevel=2)
+    _check(i >= 0, message)
+    if max is not None:
+        _check(i <= max, message)
+
+
 _check_index = _checker("_check_index", IndexError)
 _check_value = _checker("_check_value", ValueError)
 _check_type = _checker("_check_type", TypeError)

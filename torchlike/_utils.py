@@ -7,15 +7,18 @@ import warnings
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from types import ModuleType, TracebackType
+from typing import Any
 
+from ._core.device import device as device_
 from ._core.dtype import dtype
 from ._device_module import get_device_module
 from ._public import Tensors, called
 from ._tensor import Tensor
 from ._tracebacks import shorten
-from .accelerator import current_accelerator
+from .accelerator import current_accelerator, current_device_index
 from .ops.creation import empty
 from .ops.joining import cat
+from .types import Storage
 
 
 @called
@@ -60,6 +63,39 @@ def _reorder_tensors_as(tensors: Iterable[Tensor], ordered_tensors: Iterable[Ten
         of_type[t.type()].append(t)
     rest = {kind: iter(found) for kind, found in of_type.items()}
     return tuple(next(rest[t.type()]) for t in ordered_tensors)
+
+
+def _rebuild_tensor(storage: Storage, storage_offset: int, size: tuple, stride: tuple) -> Tensor:
+    """A tensor that shows a storage's memory."""
+    return empty(0, dtype=storage.dtype, device=storage.device).set_(storage, storage_offset, size, stride)
+
+
+def _rebuild_tensor_v2(storage: Storage, storage_offset: int, size: tuple, stride: tuple, requires_grad: bool, backward_hooks: dict,
+                       metadata: Any = None) -> Tensor:
+    """The same, of which gradients may be wanted: what a pickled tensor is made by (readers of files in parts, as lightning's, give it storages)."""
+    made = _rebuild_tensor(storage, storage_offset, size, stride)
+    made.requires_grad = requires_grad
+    if backward_hooks:
+        made._backward_hooks = backward_hooks
+    return made
+
+
+def _get_device_index(device: Any, optional: bool = False, allow_cpu: bool = False) -> int:
+    """The index of a device: -1 for the CPU where it is allowed, with `optional` the current one where none is named."""
+    if isinstance(device, int):
+        return device
+    if isinstance(device, str):
+        device = device_(device)
+    index = None
+    if device is not None:
+        if device.type == "cpu" and not allow_cpu:
+            raise ValueError(f"Expected a non cpu device, but got: {device}")
+        index = -1 if device.type == "cpu" else device.index
+    if index is None and optional:
+        return current_device_index()
+    if index is None:
+        raise ValueError(f"Expected a torch.device with a specified index or an integer, but got:{device}")
+    return index
 
 
 def _element_size(dtype_: dtype) -> int:
@@ -124,3 +160,9 @@ def is_compiling() -> bool:
 
     warnings.warn("`torch._utils.is_compiling` is deprecated. Use `torch.compiler.is_compiling` instead.", stacklevel=2)
     return is_compiling()
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("_rebuild_parameter", "_rebuild_parameter_with_state"):  # of a layer above this one
+        return getattr(sys.modules[f"{__package__}.nn.parameter"], name)
+    raise AttributeError(f"module 'torch._utils' has no attribute {name!r}")

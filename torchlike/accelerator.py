@@ -10,7 +10,7 @@ from ._core.device import device as _device
 from ._core.device import device_count as _count
 
 __all__ = ["current_accelerator", "current_device_idx", "current_device_index", "current_stream", "device_count", "device_index", "empty_cache", "get_memory_info",
-           "is_available", "max_memory_allocated", "memory_allocated", "set_device_idx", "set_device_index", "set_stream", "synchronize"]
+           "is_available", "max_memory_allocated", "memory_allocated", "reset_peak_memory_stats", "set_device_idx", "set_device_index", "set_stream", "synchronize"]
 
 _chosen = [0]
 _NONE = "Cannot access accelerator device when none is available."
@@ -118,6 +118,13 @@ def memory_allocated(device: Any = None, /) -> int:
 def max_memory_allocated(device: Any = None, /) -> int:
     """The most bytes in use so far."""
     return _memory("peak_bytes_in_use", device)
+
+
+def reset_peak_memory_stats(device: Any = None, /) -> None:
+    """Count peaks from here: `torch.cuda.max_memory_allocated` does."""
+    _need()
+    from .cuda import reset_peak_memory_stats
+    reset_peak_memory_stats(device)
 
 
 def get_memory_info(device: Any = None, /) -> tuple[int, int]:

@@ -26,8 +26,8 @@ from ._plainly import state as _state
 from ._public import FUNCTIONS
 from ._tensor import Tensor, instance
 
-__all__ = ["enable_reentrant_dispatch", "get_ignored_functions", "get_overridable_functions", "get_testing_overrides", "handle_torch_function", "has_torch_function",
-           "is_tensor_like", "is_tensor_method_or_property", "redispatch_function", "resolve_name", "wrap_torch_function"]
+__all__ = ["enable_reentrant_dispatch", "get_default_nowrap_functions", "get_ignored_functions", "get_overridable_functions", "get_testing_overrides",
+           "handle_torch_function", "has_torch_function", "is_tensor_like", "is_tensor_method_or_property", "redispatch_function", "resolve_name", "wrap_torch_function"]
 
 _OPERATORS = {"__add__": "add", "__radd__": "add", "__iadd__": "add_", "__sub__": "sub", "__isub__": "sub_", "__mul__": "mul", "__rmul__": "mul",
               "__imul__": "mul_", "__truediv__": "div", "__itruediv__": "div_", "__matmul__": "matmul", "__neg__": "neg", "__abs__": "abs",
@@ -508,6 +508,11 @@ def is_tensor_method_or_property(func: Callable) -> bool:
 
 def _module(name: str) -> Any:
     return importlib.import_module(f".{name}" if name else __package__, __package__)
+
+
+def get_default_nowrap_functions() -> set[Callable]:
+    """Getters of tensors that a tensor holds: their results stay what they are where a subclass lets the default handler compute."""
+    return {Tensor.grad.__get__}
 
 
 def get_ignored_functions() -> set[Callable]:

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator  # noqa: F401  (nemo takes Generator from here)
 
 from .ops.random import default_generator, get_rng_state, initial_seed, manual_seed, seed, set_rng_state
 

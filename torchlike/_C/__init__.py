@@ -4,6 +4,8 @@ from __future__ import annotations
 import os
 import sys
 
+from ..__config__ import show as _show_config  # noqa: F401
+from .._core.device import device  # noqa: F401
 from .._core.dtype import dtype  # noqa: F401
 from .._core.errors import AcceleratorError, OutOfMemoryError  # noqa: F401
 from .._dispatch_keys import DispatchKey, DispatchKeySet, _ExcludeDispatchKeyGuard  # noqa: F401
@@ -20,6 +22,7 @@ from .._plainly import (
 from .._size import Size  # noqa: F401
 from .._tags import Tag  # noqa: F401
 from .._tensor import Tensor
+from ..accelerator import current_accelerator
 from ..futures import Future  # noqa: F401
 from ..jit.script import is_tracing as _is_tracing  # noqa: F401  (asteroid)
 from ..jit.strategies import switches as _switches
@@ -55,6 +58,16 @@ def _is_torch_function_mode_enabled() -> bool:
 def _is_alias_of(a: Tensor, b: Tensor) -> bool:
     """Whether two tensors show one memory."""
     return a is b or (a._storage is not None and a._storage is b._storage)
+
+
+def _get_accelerator(check: bool = False) -> device:
+    """The kind of accelerator, the CPU where there is none."""
+    return current_accelerator() or device("cpu")
+
+
+def _get_privateuse1_backend_name() -> str:
+    """The name of the device that a user's own backend may bring: none has."""
+    return "privateuseone"
 
 
 def _get_default_device() -> str:

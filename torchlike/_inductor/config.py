@@ -1,4 +1,7 @@
 """Settings of torch._inductor. There is no Inductor: they keep what they are given, so that programs can set them."""
+import sys
+
+from ..utils._config_module import patch_of
 
 coordinate_descent_tuning = coordinate_descent_check_all_directions = False
 epilogue_fusion = shape_padding = layout_optimization = split_reductions = reorder_for_locality = True
@@ -20,3 +23,6 @@ class cpp:
 
 class trace:
     enabled = False
+
+
+patch = patch_of(sys.modules[__name__])

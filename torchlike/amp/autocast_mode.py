@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import functools
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
+
+import numpy as np
 
 from .. import _autocast
 from .._autocast import DEFAULTS, state
@@ -24,6 +26,20 @@ def _kind(device_type: Any) -> str:
     if kind not in DEFAULTS:
         raise RuntimeError(f"User specified an unsupported autocast device_type '{device_type}'")
     return kind
+
+
+def _cast(value: Any, device_type: str, dtype: Any) -> Any:
+    """`value` with the floating point tensors in it, at any depth and on that kind of device, in `dtype`; those of float64 stay."""
+    if isinstance(value, Tensor):
+        return value.to(dtype) if value.is_floating_point() and value.device.type == device_type and value.dtype is not dt.float64 else value
+    if isinstance(value, str | bytes | np.ndarray):
+        return value
+    if isinstance(value, Mapping):
+        return {_cast(k, device_type, dtype): _cast(v, device_type, dtype) for k, v in value.items()}
+    if isinstance(value, Iterable):
+        made = (_cast(v, device_type, dtype) for v in value)
+        return type(value)(made) if isinstance(value, list | tuple) else made
+    return value
 
 
 def is_autocast_available(device_type: str) -> bool:

@@ -28,7 +28,7 @@ class OptState(enum.Enum):
     STEPPED = 2
 
 
-def _fresh_state() -> dict[str, Any]:
+def _refresh_per_optimizer_state() -> dict[str, Any]:
     return {"stage": OptState.READY, "found_inf_per_device": {}}
 
 
@@ -65,7 +65,7 @@ class GradScaler:
             self._growth_factor = growth_factor
             self._backoff_factor = backoff_factor
             self._growth_interval = growth_interval
-            self._per_optimizer_states: dict[int, dict[str, Any]] = defaultdict(_fresh_state)
+            self._per_optimizer_states: dict[int, dict[str, Any]] = defaultdict(_refresh_per_optimizer_state)
 
     def _begun(self, device: Any) -> Tensor:
         """The scale as a tensor."""
@@ -194,7 +194,7 @@ class GradScaler:
                 self._growth_tracker.fill_(0)
             else:
                 self._growth_tracker.add_(1)
-        self._per_optimizer_states = defaultdict(_fresh_state)
+        self._per_optimizer_states = defaultdict(_refresh_per_optimizer_state)
 
     @staticmethod
     def _checked(new_scale: float | Tensor) -> float:

@@ -1,4 +1,5 @@
 """torch.autograd: differentiation of recorded operations."""
+from .._core.grad_mode import mode as _mode
 from . import engine, forward_ad, function, grad_mode, graph, profiler  # noqa: F401
 from .anomaly_mode import detect_anomaly, set_detect_anomaly  # noqa: F401
 from .engine import backward, grad  # noqa: F401
@@ -15,6 +16,16 @@ from .variable import Variable  # noqa: F401
 
 from . import functional  # noqa: F401  isort: skip
 from .gradcheck import GradcheckError, gradcheck, gradgradcheck  # noqa: F401  isort: skip
+
+
+def _profiler_enabled() -> bool:
+    """Whether a profiler runs."""
+    return profiler.is_running()
+
+
+def _is_checkpoint_valid() -> bool:
+    """Whether the backward that runs, if one does, is for all leaves: a checkpoint with `use_reentrant=True` needs that."""
+    return _mode.walk is None or _mode.walk[1] is None
 
 
 def kineto_available() -> bool:

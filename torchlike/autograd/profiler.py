@@ -22,6 +22,11 @@ __all__ = ["EventList", "emit_itt", "emit_nvtx", "profile", "record_function"]
 _active: list[profile] = []
 
 
+def is_running() -> bool:
+    """Whether a profiler collects what happens."""
+    return bool(_active)
+
+
 class Interval:
     """Begin and end in microseconds since the profile began."""
 

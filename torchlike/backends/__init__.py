@@ -4,6 +4,6 @@ XLA chooses algorithms by itself. Settings are kept and can be read back. Whethe
 a GPU obey (see `_core/precision.py`); the others change nothing.
 """
 
-from . import cpu, cuda, cudnn, mha, mkl, mkldnn, mps, openmp, opt_einsum, quantized  # noqa: F401
+from . import cpu, cuda, cudnn, mha, mkl, mkldnn, mps, openmp, opt_einsum, quantized, xnnpack  # noqa: F401
 from ._settings import assignable as __allow_nonbracketed_mutation  # noqa: F401  (monai's set_determinism)
 from ._settings import disable_global_flags, flags_frozen  # noqa: F401

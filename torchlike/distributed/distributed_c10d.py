@@ -1,4 +1,7 @@
 """The place of torch.distributed's functions in programs that name the file they are in."""
+from pickle import Pickler as _pickler  # noqa: F401, N813
+from pickle import Unpickler as _unpickler  # noqa: F401, N813  (avalanche)
+
 from .collectives import (  # noqa: F401
     all_gather,
     all_gather_coalesced,
@@ -34,6 +37,7 @@ from .process_group import (  # noqa: F401
     GroupMember,
     ProcessGroup,
     ReduceOp,
+    _rank_not_in_group,
     destroy_process_group,
     get_backend,
     get_default_backend_for_device,

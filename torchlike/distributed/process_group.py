@@ -380,6 +380,11 @@ def get_process_group_ranks(group: ProcessGroup | None) -> list[int]:
     return list(_known(default_group(group)).ranks)
 
 
+def _rank_not_in_group(group: ProcessGroup | int | None) -> bool:
+    """Whether this process is outside of a group."""
+    return group is not None and group == GroupMember.NON_GROUP_MEMBER
+
+
 def get_global_rank(group: ProcessGroup, group_rank: int) -> int:
     ranks = _known(default_group(group)).ranks
     if not 0 <= group_rank < len(ranks):

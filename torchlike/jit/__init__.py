@@ -1,6 +1,7 @@
 """TorchScript's marks. Programs are compiled by recording them, so a marked function simply runs as it is written."""
 
-from .annotations import Final  # noqa: F401
+from ..futures import Future  # noqa: F401
+from .annotations import Attribute, Final  # noqa: F401
 from .containers import isinstance  # noqa: A004, F401
 from .load import load  # noqa: F401
 from .save import save  # noqa: F401
@@ -29,3 +30,10 @@ __all__ = ["Error", "ScriptFunction", "ScriptModule", "annotate", "export", "for
            "optimize_for_inference", "save", "script", "script_if_tracing", "set_fusion_strategy", "trace", "trace_module", "unused", "wait"]
 
 _script_if_tracing = script_if_tracing  # the name torchvision uses
+
+
+def __getattr__(name: str):
+    if name == "RecursiveScriptModule":  # what it needs is a layer above
+        from ._code import RecursiveScriptModule
+        return RecursiveScriptModule
+    raise AttributeError(f"module 'torch.jit' has no attribute {name!r}")

@@ -1,6 +1,13 @@
 """The types that TorchScript code imports from here."""
 
-from typing import Any, Dict, Final, List, Optional, Tuple, Union  # noqa: F401, UP035
+from typing import Any, Dict, Final, List, NamedTuple, Optional, Tuple, Union  # noqa: F401, UP035
+
+
+class Attribute(NamedTuple):
+    """A value that a module of TorchScript holds, and its type."""
+
+    value: Any
+    type: Any
 
 
 class _BroadcastingList:

@@ -7,12 +7,14 @@ from .._public import asking as _asking
 from .._public import called as _called
 from .._public import with_out as _with_out
 from ..ops.matmul import linear as _linear
+from . import _reduction as _Reduction  # noqa: F401, N812  (losses of mmdetection and BasicSR)
 from ._functional import (
     accelerated,  # noqa: F401  (registers kernels by platform)
     native,  # noqa: F401  (publishes torch.conv2d, torch.layer_norm, ...)
     native_norms,  # noqa: F401
 )
 from ._functional import pooling as _pooling
+from ._functional import scaled as _scaled  # noqa: F401  (torch._scaled_mm)
 from ._functional.activation import (  # noqa: F401
     gelu,
     glu,

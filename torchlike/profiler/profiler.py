@@ -37,6 +37,11 @@ def supported_activities() -> set[ProfilerActivity]:
     return {ProfilerActivity.CPU}
 
 
+def _default_schedule_fn(step: int) -> ProfilerAction:
+    """Every step is recorded."""
+    return ProfilerAction.RECORD
+
+
 def schedule(*, wait: int, warmup: int, active: int, repeat: int = 0, skip_first: int = 0, skip_first_wait: int = 0) -> Callable[[int], ProfilerAction]:
     """step -> action: `wait` steps of none, `warmup`, `active` recorded ones, `repeat` times (0: for ever)."""
     if active <= 0 or min(wait, warmup, repeat, skip_first) < 0:
@@ -77,7 +82,7 @@ class profile:
     def __init__(self, *, activities: Iterable[ProfilerActivity] | None = None, schedule: Callable[[int], ProfilerAction] | None = None,
                  on_trace_ready: Callable[[profile], Any] | None = None, record_shapes: bool = False, profile_memory: bool = False,
                  with_stack: bool = False, with_flops: bool = False, with_modules: bool = False, **options: Any) -> None:
-        self.schedule = schedule or (lambda step: ProfilerAction.RECORD)
+        self.schedule = schedule or _default_schedule_fn
         self.on_trace_ready = on_trace_ready
         self.activities = set(activities) if activities else supported_activities()
         self.step_num = 0

@@ -23,7 +23,7 @@ __all__ = ["CheckpointError", "CheckpointPolicy", "DefaultDeviceType", "Selectiv
            "set_checkpoint_debug_enabled", "set_checkpoint_early_stop", "set_device_states"]
 
 
-class _Checkpoint(Function):
+class CheckpointFunction(Function):
     @staticmethod
     def forward(ctx, run, preserve, *args):
         check_backward_validity(args)
@@ -103,7 +103,7 @@ def checkpoint(function: Callable, *args, use_reentrant: bool | None = None, con
         return recomputed(run, args, context_fn, determinism_check, early_stop, preserve_rng_state, debug) if mode.enabled else run(*args)
     if not mode.enabled:
         return run(*args)
-    return _Checkpoint.apply(run, preserve_rng_state, *args)
+    return CheckpointFunction.apply(run, preserve_rng_state, *args)
 
 
 def checkpoint_sequential(functions, segments: int, input, use_reentrant: bool | None = None, **kwargs):

@@ -1,5 +1,6 @@
 """The gradient scaler under its older name."""
 from ...amp import _older_names
+from ...amp.grad_scaler import OptState  # noqa: F401  (allennlp)
 
 __all__ = ["GradScaler"]
 

@@ -45,6 +45,10 @@ class Shard(Placement):
         """How long the piece of a rank is, and where it begins."""
         return share(curr_local_size, num_chunks, rank)
 
+    def _local_shard_size_and_offset(self, curr_local_size: int, num_chunks: int, rank: int) -> tuple[int, int]:
+        """The older name of local_shard_size_and_offset (transformers)."""
+        return share(curr_local_size, num_chunks, rank)
+
     def __str__(self) -> str:
         return f"S({self.dim})"
 

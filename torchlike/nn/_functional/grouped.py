@@ -4,6 +4,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..._core.registry import Op
+from ..._public import FUNCTIONS, called
 from ..._tensor import Tensor, apply
 from ...ops.joining import cat, stack
 from ...ops.matmul import bmm
@@ -45,3 +46,11 @@ def grouped_mm(mat_a: Tensor, mat_b: Tensor, *, offs: Tensor | None = None, bias
         else:
             made = cat([mat_a[g] @ mat_b[:, s:e] for g, (s, e) in enumerate(ranges)], 1)
     return made if out_dtype is None else made.to(out_dtype)
+
+
+def _grouped_mm(input: Tensor, mat2: Tensor, offs: Tensor | None = None, bias: Tensor | None = None, out_dtype=None) -> Tensor:
+    """grouped_mm under its name in `torch`."""
+    return grouped_mm(input, mat2, offs=offs, bias=bias, out_dtype=out_dtype)
+
+
+FUNCTIONS["_grouped_mm"] = called(_grouped_mm)

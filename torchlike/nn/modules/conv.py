@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from typing import Any
 
 from torchlike._tensor import Tensor
@@ -184,6 +185,14 @@ class _ConvTransposeNd(_ConvNd):
                                               len(self.kernel_size), self.dilation)
         return self._function(input, self.weight, self.bias, self.stride, self.padding, output_padding, self.groups,
                               self.dilation)
+
+
+class _ConvTransposeMixin(_ConvTransposeNd):
+    """The same under an older name (mmengine asks whether a layer is one)."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        warnings.warn("`_ConvTransposeMixin` is a deprecated internal class. Please consider using public APIs.", FutureWarning, stacklevel=2)
+        super().__init__(*args, **kwargs)
 
 
 class _ConvTranspose(_ConvTransposeNd):

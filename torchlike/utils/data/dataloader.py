@@ -11,7 +11,7 @@ from typing import Any, Generic, TypeVar
 
 from torchlike.ops.random import Generator
 
-from . import _pipes
+from . import _pipes, _utils  # noqa: F401
 from ._iterators import _BaseDataLoaderIter, _MultiProcessingDataLoaderIter, _SingleProcessDataLoaderIter
 from ._utils.collate import default_collate, default_convert
 from ._utils.fetch import _DatasetKind

@@ -1,4 +1,4 @@
 """What the DataLoader is made of."""
-from . import collate, fetch, worker
+from . import collate, fetch, pin_memory, worker
 
-__all__ = ["collate", "fetch", "worker"]
+__all__ = ["collate", "fetch", "pin_memory", "worker"]
