@@ -20,13 +20,13 @@ from ._core.device import CPU
 from ._core.grad_mode import mode
 from ._core.history import warn
 from ._core.host import is_foreign
-from ._core.layout import Layout, contiguous, is_contiguous
+from ._core.layout import Layout, contiguous, is_contiguous, is_dense
 from ._core.program import concrete
 from ._core.registry import Op, View
 from ._core.silence import silently
 from ._core.transposing import copy_of
 from ._core.value import Unread, Value, is_tracer, of_array
-from ._storage import Past, Storage
+from ._storage import Past, Storage, window
 from ._tensor import Tensor, _new, _special, is_told_to_nobody
 
 MUCH = 1 << 16  # elements, of which it pays to pick few at once
@@ -105,10 +105,7 @@ class Host:
         array = self.array
         if array.flags.c_contiguous:
             return array.reshape(-1)
-        if self.memory is not None:
-            return self.memory
-        size = sum((n - 1) * s for n, s in zip(array.shape, array.strides)) // array.itemsize + 1
-        return np.lib.stride_tricks.as_strided(array, (size,), (array.itemsize,))
+        return _span(array) if self.memory is None else self.memory
 
     def part(self, t: Tensor, computed: frozenset[str] = _COMPUTED) -> np.ndarray | None:
         """The memory that t, whose place is known, shows; None where it shows something else."""
@@ -207,7 +204,7 @@ def _reachable(array: np.ndarray) -> bool:
                 return True
             owner = owner.obj
         else:
-            owner = owner.base if isinstance(owner, np.ndarray) else None
+            owner = getattr(owner, "base", None)  # of an array, or of what `as_strided` puts between two
     return False
 
 
@@ -244,9 +241,26 @@ def share(array: np.ndarray, read_only: str = READ_ONLY_ARRAY) -> Tensor:
     if not array.flags.c_contiguous or not array.size:
         layout = Layout(array.shape, tuple(s // array.itemsize for s in array.strides), 0)
         t._layout = None if is_contiguous(layout) and array.size else layout
+        if array.size and not is_dense(layout):
+            return _within(t, array)
     st = t._ensure_storage()
     st.host = Host(array, None)
     return t
+
+
+def _within(t: Tensor, array: np.ndarray) -> Tensor:
+    """t, over an array whose elements have others between them or are the same place: a window of a storage from its first element to its last."""
+    memory = _span(array)
+    st = Storage(Value(aval(memory.shape, t._value.aval.dtype, CPU), None, Unread(memory)), None)
+    st.host = Host(memory, None)
+    t._storage, t._chain = st, (window(st, t._layout),)
+    return t
+
+
+def _span(array: np.ndarray) -> np.ndarray:
+    """The memory from an array's first element to its last, as a vector."""
+    size = sum((n - 1) * s for n, s in zip(array.shape, array.strides)) // array.itemsize + 1
+    return np.lib.stride_tricks.as_strided(array, (size,), (array.itemsize,), writeable=array.flags.writeable)
 
 
 def numpy_view(t: Tensor) -> np.ndarray:

@@ -13,6 +13,7 @@ from .._core.arrays import cast
 from .._core.aval import aval
 from .._core.errors import class_name
 from .._core.history import warn
+from .._core.layout import Layout, like
 from .._core.program import META_ARRAY
 from .._core.silence import silently
 from .._core.value import Value, of_array
@@ -25,11 +26,23 @@ from .elements import as_integer
 def from_data(data, dtype=None, device=None) -> Tensor:
     """A fresh tensor from nested sequences, numbers, NumPy arrays and tensors, with torch's inference of dtype."""
     device = dev.resolve(device)
+    if hasattr(data, "untyped"):  # a storage, which torch shares
+        from .storages import elements
+        return elements(data, dtype).to(device)
     array = _host_data(data, dtype)
     made = place(array, device)
+    if isinstance(data, (np.ndarray, Tensor)):
+        made._layout = _laid_as(data)
     halves = dtype is dt.complex32 or (dtype is None and array.dtype == np.complex64 and dt.get_default_dtype() is dt.float16
                                        and isinstance(data, (complex, list, tuple)))
     return made.to(dt.complex32) if halves else made  # NumPy has no such type, so the array cannot tell
+
+
+def _laid_as(data: np.ndarray | Tensor) -> Layout | None:
+    """The layout of a copy, which lies as the original does: columns one after the other, if that does."""
+    if isinstance(data, Tensor):
+        return None if data._layout is None else like(data._layout)
+    return None if data.flags.c_contiguous else like(Layout(data.shape, tuple([s // data.itemsize for s in data.strides]), 0))
 
 
 def place(array: np.ndarray, device) -> Tensor:
@@ -65,8 +78,6 @@ def _host_data(data, dtype) -> np.ndarray:
         return made if made.dtype != data.dtype else np.array(made)
     if isinstance(data, (list, tuple, range)):
         return _from_nested(data, dtype)
-    if hasattr(data, "_elements"):  # a storage
-        return data._elements(dtype)
     if hasattr(data, "__array__") or hasattr(data, "__array_interface__"):
         return _host_data(np.asarray(data), dtype)
     if hasattr(data, "__dlpack__"):
@@ -335,6 +346,8 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=None) -> T
     elif isinstance(obj, (bytes, bytearray, memoryview, array.array)):
         from .ranges import frombuffer
         obj = frombuffer(obj, dtype=_float_or_default(dtype))
+    elif isinstance(obj, np.ndarray) and not obj.ndim:
+        obj = obj.copy()  # which torch takes for a number, even where it shall not be copied
     elif copy is False and isinstance(obj, np.generic):
         raise RuntimeError("can't alias NumPy scalars. Either remove copy=False or transform it in a ndarray. ")
     if copy is False:

@@ -256,7 +256,7 @@ def broadcast_tensors(*tensors: Tensor) -> tuple:
     if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)):
         tensors = tensors[0]
     shape = broadcast_shapes(*(t._value.aval.shape for t in tensors))
-    return tuple(t.expand(shape) for t in tensors)
+    return tuple(t if t._value.aval.shape == shape else t.expand(shape) for t in tensors)
 
 
 def _flip(xp, x, dims):

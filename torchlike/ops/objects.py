@@ -13,6 +13,7 @@ from .._core import dtype as dt
 from .._core.errors import class_name
 from .._core.layout import Layout
 from .._fields import ask, give, has
+from .._storage import through
 from .._tensor import Tensor, instance
 from .aliases import alias, refuse_second_class
 
@@ -28,9 +29,10 @@ def _deepcopy(self, memo):
         made = self.detach().clone()
     else:  # others may show the same memory
         from .storages import copied
+        st = copied(self._storage, memo)
         made = self._alias()
-        made._storage = copied(self._storage, memo)
-        made._seen, made._of_data = made._storage.version, None
+        made._storage, made._of_data = st, None
+        made._value, made._seen = through(st.value, made._chain), st.version
     if type(self) is not Tensor:
         made = instance(made, type(self))
     memo[id(self)] = made

@@ -139,11 +139,6 @@ class UntypedStorage(StorageBase):
         flat = root_tensor(self._cell) if layout is None or is_contiguous(layout) else flat_tensor(self._cell)
         return np.ascontiguousarray(flat._host_array()).reshape(-1).view(np.uint8)
 
-    def _elements(self, dtype) -> np.ndarray:
-        """The bytes as elements; the array must not be written."""
-        kind = dt.int64 if dtype is None else dtype
-        return self._bytes()[: self.nbytes() // kind.itemsize * kind.itemsize].view(kind.np)
-
     def _fill(self, data: np.ndarray) -> None:
         """Write all bytes."""
         kind = self._cell.value.aval.dtype.np
@@ -354,11 +349,6 @@ class TypedStorage(metaclass=_TypedMeta):
         made = UntypedStorage.from_file(filename, shared, size * kind.itemsize)
         return TypedStorage(wrap_storage=made, dtype=kind)
 
-    def _elements(self, dtype) -> np.ndarray:
-        if dtype is not None and dtype is not self.dtype:
-            raise RuntimeError(f"Expected a Storage of type {dtype.short} or an UntypedStorage, but got {self.dtype.short}")
-        return self._flat()._host_array()
-
     def untyped(self) -> UntypedStorage:
         return self._untyped_storage
 
@@ -530,8 +520,18 @@ def stored(storage, dtype, offset: int, size: tuple, stride: tuple | None) -> Te
     stride = contiguous(size).strides if stride is None else stride
     root = root_tensor(cell)
     if root.dtype is not dtype:
-        root = flat_tensor(cell).view(dtype)
+        whole = storage.nbytes() // dtype.itemsize * dtype.itemsize // root.dtype.itemsize  # what is left over belongs to no element
+        root = flat_tensor(cell)[:whole].view(dtype)
     return root.as_strided(size, stride, offset)
+
+
+def elements(storage: UntypedStorage | TypedStorage, dtype: dt.dtype | None) -> Tensor:
+    """What torch.tensor and its kin make of a storage: its whole elements, in the same memory."""
+    storage.untyped()._readable()
+    own = storage.dtype if isinstance(storage, TypedStorage) else dtype or dt.int64
+    if dtype is not None and dtype is not own:
+        raise RuntimeError(f"Expected a Storage of type {dtype.short} or an UntypedStorage, but got {own.short}")
+    return stored(storage, own, 0, (storage.nbytes() // own.itemsize,), None).detach()
 
 
 STORAGES = {

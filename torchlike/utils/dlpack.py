@@ -85,8 +85,8 @@ Tensor.__dlpack_device__ = _export_device
 
 @public(method=False)
 def to_dlpack(tensor: Tensor) -> Any:
-    """A DLPack capsule of `tensor`; it can be consumed once."""
-    return tensor.__dlpack__()
+    """A DLPack capsule of `tensor`, which may require gradients; it can be consumed once."""
+    return tensor.detach().__dlpack__()
 
 
 @public(method=False)
