@@ -782,3 +782,13 @@ def test_a_leaf_that_is_a_view(torch):
     with torch.no_grad():
         p[2].add_(100)
     return [error(call) for call in calls], p, p.is_leaf
+
+
+@same
+def test_draws_into_an_element(torch):
+    """Into a tensor without dimensions that lies in another's memory."""
+    x, y = torch.zeros(3, 2), torch.zeros(1)
+    for i, draw in enumerate((torch.Tensor.normal_, torch.Tensor.uniform_, lambda t: t.random_(9), torch.Tensor.exponential_)):
+        draw(x[i % 3, i % 2])
+        draw(y.squeeze())
+    return x, y, x[1, 1].bernoulli_(0.5)

@@ -1,10 +1,12 @@
 """Tensors and NumPy arrays over one memory, written from both sides: random programs beside torch, and memory too large to read whole."""
+import copy
 import random
+from functools import partial
 
 import numpy as np
 import pytest
 import torch
-from same import same
+from same import caught, error, same
 
 import torchlike
 
@@ -149,3 +151,78 @@ def test_an_expanded_array_is_not_copied(torch):
     x = torch.from_numpy(array).expand(1 << 40, 3)
     array[1] = 5
     return x[7], x[:2].sum().item(), x.shape, x.numpy()[9].tolist()
+
+
+@same
+def test_deep_copies_hold_what_the_memory_holds(torch):
+    """A view that was not looked at since somebody wrote, in a copy of what shares its memory; and the copy does not follow."""
+    array, ints = np.arange(12.0).reshape(3, 4), torch.ones(3, 2, dtype=torch.int64)
+    whole = torch.from_numpy(array)
+    row, bytes_, shown = whole[1], torch.empty(0, dtype=torch.uint8).set_(ints.untyped_storage()), ints.numpy()
+    seen = row.sum().item(), bytes_.sum().item()
+    array[1] = 7
+    ints[0] = 5
+    copies = copy.deepcopy([row, whole, bytes_, whole[2:]])
+    array[:] = 0
+    shown[:] = 0
+    copies[0][0] = -1
+    return *seen, *copies, row, bytes_
+
+
+@same
+def test_what_lies_between_the_elements_of_an_array(torch):
+    """The storage of a tensor over an array with gaps is the memory from its first element to its last."""
+    array = np.arange(24.0).reshape(4, 6)
+    x = torch.from_numpy(array[1:3, 1:6:2])
+    seen = x.untyped_storage().nbytes(), x.storage().tolist(), x.storage_offset(), x.stride(), x.clone(), (x + 1).sum().item(), x.is_contiguous()
+    whole = torch.empty(0, dtype=torch.float64).set_(x.untyped_storage())
+    x.storage().fill_(3)
+    whole[1] = 9
+    x[1].mul_(2)
+    x.requires_grad_()
+    (x * x).sum().backward()
+    array[1, 1] = 6
+    return *seen, array, whole, x, x.grad, x.as_strided((2, 2), (1, 2), 1), torch.from_numpy(np.broadcast_to(array[0], (2, 6))).untyped_storage().nbytes()
+
+
+@same
+def test_one_window_of_an_array_whose_owner_goes(torch):
+    x = torch.from_numpy(np.arange(24.0).reshape(4, 6)[:, 1:3])
+    x.add_(1)
+    y = torch.from_numpy(np.arange(24.0).reshape(4, 6)[:, 1:3])
+    return x * 2, x.t_(), y.sum(), y[1], y.requires_grad_().sum()
+
+
+@same
+def test_copies_of_arrays_lie_as_these_do(torch):
+    columns, gaps, point = np.arange(6.0).reshape(3, 2).T, np.arange(24.0).reshape(4, 6)[::2, ::3], np.array(3.0)
+    made = [f(x) for x in (columns, gaps, columns[:0]) for f in (torch.tensor, partial(torch.asarray, copy=True), partial(torch.as_tensor, dtype=torch.int32),
+                                                                torch.ones(2).new_tensor, partial(torch.tensor, dtype=torch.float16))]
+    shared = torch.asarray(point, copy=False), torch.as_tensor(point)
+    point[...] = 4
+    return *[(x, x.stride()) for x in made], torch.tensor(torch.from_numpy(columns)).stride(), *shared, \
+        *[caught(lambda f=f: f(columns[::-1])) for f in (torch.tensor, torch.asarray, torch.as_tensor)]
+
+
+@same
+def test_tensors_of_storages_share_them(torch):
+    x, five = torch.arange(4.0), torch.arange(5, dtype=torch.int16)
+    made = [torch.asarray(x.untyped_storage(), dtype=torch.uint8), torch.as_tensor(x.storage()), torch.tensor(x.untyped_storage()),
+            torch.empty(0, dtype=torch.int64).set_(five.untyped_storage()), torch.tensor(five.untyped_storage(), dtype=torch.int32)]
+    for y in made:
+        y[-1] = 1
+    return x, five, *made, caught(lambda: torch.asarray(x.storage(), dtype=torch.int32))
+
+
+@same
+def test_tensors_that_need_no_broadcasting_come_back(torch):
+    x = torch.ones(2, 3)
+    same_one, wider = torch.broadcast_tensors(x, torch.ones(3))
+    return same_one is x, wider.stride()
+
+
+@same
+def test_capsules_of_tensors_that_require_gradients(torch):
+    x = torch.ones(3, requires_grad=True)
+    y = torch.utils.dlpack.from_dlpack(torch.utils.dlpack.to_dlpack(x * 2))
+    return y, error(x.__dlpack__)

@@ -232,10 +232,7 @@ def share(array: np.ndarray, read_only: str = READ_ONLY_ARRAY) -> Tensor:
     """A tensor over the user's array; the text says that it cannot be written."""
     if not array.flags.writeable:
         warn(read_only, once=True)
-    if any(s < 0 for s in array.strides):
-        raise ValueError("At least one stride in the given numpy array is negative, and tensors with negative strides are "
-                         "not currently supported. (You can probably work around this by making a copy of your array  with "
-                         "array.copy().) ")
+    refuse_reversed(array)
     t = _new(Tensor)
     t._value = Value(aval(array.shape, dt.from_numpy_dtype(array.dtype), CPU), None, Unread(array))
     if not array.flags.c_contiguous or not array.size:
@@ -246,6 +243,14 @@ def share(array: np.ndarray, read_only: str = READ_ONLY_ARRAY) -> Tensor:
     st = t._ensure_storage()
     st.host = Host(array, None)
     return t
+
+
+def refuse_reversed(array: np.ndarray) -> None:
+    """ValueError for an array that is not in the order of memory, which torch does not even copy."""
+    if any(s < 0 for s in array.strides):
+        raise ValueError("At least one stride in the given numpy array is negative, and tensors with negative strides are "
+                         "not currently supported. (You can probably work around this by making a copy of your array  with "
+                         "array.copy().) ")
 
 
 def _within(t: Tensor, array: np.ndarray) -> Tensor:

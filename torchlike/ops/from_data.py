@@ -42,7 +42,9 @@ def _laid_as(data: np.ndarray | Tensor) -> Layout | None:
     """The layout of a copy, which lies as the original does: columns one after the other, if that does."""
     if isinstance(data, Tensor):
         return None if data._layout is None else like(data._layout)
-    return None if data.flags.c_contiguous else like(Layout(data.shape, tuple([s // data.itemsize for s in data.strides]), 0))
+    from .._host import refuse_reversed
+    refuse_reversed(data)
+    return None if data.flags.c_contiguous and data.size else like(Layout(data.shape, tuple([s // data.itemsize for s in data.strides]), 0))
 
 
 def place(array: np.ndarray, device) -> Tensor:

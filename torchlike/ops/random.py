@@ -311,7 +311,7 @@ def in_order(draw, shape: tuple, order: list[int]) -> np.ndarray:
 
 def memory_order(t: Tensor) -> list[int] | None:
     """Dimensions from outermost to innermost where that is not their own order: numbers are drawn in memory order."""
-    if t._layout is None or overlapping(t._layout):
+    if t._layout is None or t.ndim < 2 or overlapping(t._layout):
         return None
     return sorted(range(t.ndim), key=lambda i: -t._layout.strides[i])
 
