@@ -165,7 +165,8 @@ def test_deep_copies_hold_what_the_memory_holds(torch):
     copies = copy.deepcopy([row, whole, bytes_, whole[2:]])
     array[:] = 0
     shown[:] = 0
-    copies[0][0] = -1
+    seen += copies[0].clone(), copies[2].clone()
+    copies[3][0] = copies[0][0] = -1
     return *seen, *copies, row, bytes_
 
 
