@@ -124,7 +124,44 @@ def own_containers(x):
     return sum(table.values())
 
 
+class Written:
+    """A class whose methods are written anew."""
+
+    def times(self, x):
+        return x
+
+    @property
+    def scale(self):
+        return 1
+
+    def __call__(self, x):
+        return x
+
+
+class Layer(torch.nn.Module):
+    def forward(self, x):
+        return x
+
+
+def by_default(x, k=1):
+    return x * k
+
+
+def by_name(x, *, k=1):
+    return x * k
+
+
+def exchanged(k):
+    """A function of another module of the program, whose code is edited while it runs (as IPython's autoreload does)."""
+    edited.__code__ = (lambda x: x, lambda x: x * 2, lambda x: x * 3)[k - 1].__code__
+
+
+def edited(x):
+    return x
+
+
 CALL, CHANGE = closure()
+WRITTEN, LAYER, LOOKUP = Written(), Layer(), collections.ChainMap({"k": 1}, {"other": 2})
 CHANGES = {  # what a function reads, and how that changes
     "an attribute": (lambda x: x * CONFIG.scale, lambda k: setattr(CONFIG, "scale", k)),
     "an attribute's attribute": (lambda x: x * HOLDER.config.scale, lambda k: setattr(HOLDER.config, "scale", k)),
@@ -148,6 +185,15 @@ CHANGES = {  # what a function reads, and how that changes
     "a computed name": (lambda x: x * getattr(HOLDER.layers[0], "sc" + "ale"), lambda k: setattr(HOLDER.layers[0], "scale", k)),
     "objects in one line": (lambda x: sum([x * layer.scale for layer in HOLDER.layers]), lambda k: setattr(HOLDER.layers[0], "scale", k)),
     "a module in a dictionary of modules": (lambda x: PARTS["part"](x), lambda k: PARTS.update({"part": torch.nn.Threshold(0.5, 0.0) if k % 2 else torch.nn.Sigmoid()})),
+    "a method": (lambda x: WRITTEN.times(x), lambda k: setattr(Written, "times", lambda self, x: x * k)),
+    "a property of a class": (lambda x: x * WRITTEN.scale, lambda k: setattr(Written, "scale", property(lambda self: k))),
+    "what a call does": (lambda x: WRITTEN(x), lambda k: setattr(Written, "__call__", lambda self, x: x * k)),
+    "a class's forward": (lambda x: LAYER(x), lambda k: setattr(Layer, "forward", lambda self, x: x * k)),
+    "a default": (lambda x: by_default(x), lambda k: setattr(by_default, "__defaults__", (k,))),
+    "a named default": (lambda x: by_name(x), lambda k: setattr(by_name, "__kwdefaults__", {"k": k})),
+    "a named default in place": (lambda x: by_name(x), lambda k: by_name.__kwdefaults__.update(k=k)),
+    "code": (lambda x: edited(x), exchanged),
+    "a mapping of the standard library": (lambda x: x * LOOKUP["k"], lambda k: LOOKUP.update(k=k)),
     "a module that is named": (lambda x: GATE(x), lambda k: GATE.train(k % 2 == 0)),
 }
 

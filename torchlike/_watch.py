@@ -15,7 +15,7 @@ import os
 import random
 import sys
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from types import CodeType, FrameType, FunctionType, GetSetDescriptorType, MemberDescriptorType, ModuleType
 from typing import Any
 
@@ -44,6 +44,7 @@ _COMPUTED = (property, GetSetDescriptorType)
 Chain = tuple[str, str, tuple[tuple[str, Any], ...]]  # where a variable lies, its name, and the attributes and constant items taken of it
 
 
+@functools.cache
 def _is_library(file: str) -> bool:
     return (file.startswith((_HERE, "<frozen", *_LIBRARIES))
             or file.startswith(_STANDARD) and "site-packages" not in file and "dist-packages" not in file)
@@ -104,6 +105,12 @@ def _containers(x: Any) -> Iterator[Any]:
             yield from _containers(y)
 
 
+def _function_of(x: Any) -> FunctionType | None:
+    """The function that is a method, or computes a property; of others Python makes a new object whenever somebody asks."""
+    f = x.fget if isinstance(x, property) else x
+    return f if isinstance(f, FunctionType) else None
+
+
 def _holds(x: Any) -> bool:
     """Whether x is an object with a state of its own, other than those whose changes replays repeat."""
     return getattr(x, "__dict__", None).__class__ is dict and not isinstance(x, (Module, Tensor, Optimizer, Generator, FunctionType, ModuleType, type))
@@ -118,10 +125,11 @@ class Watch:
         self.places: dict[tuple, tuple] = {}  # by identity: places, and what was there
         self.held: dict[int, tuple] = {}  # objects whose methods may change them, and what they held
         self.modules: dict[int, Module] = {}
-        self.functions: dict[CodeType, list[FunctionType]] = defaultdict(list)  # those with closures
+        self.functions: dict[CodeType, list[FunctionType]] = defaultdict(list)  # the program's own
         for f in functions:
-            if f.__closure__:
+            if not _is_library(f.__code__.co_filename):
                 self.functions[f.__code__].append(f)
+        self.entered: set[tuple[type, CodeType]] = set()  # classes and functions of theirs that were called
         self.tensors: list[Tensor] = []  # once the call is over: the new ones
         self.reason: str | None = None
         self.loose = False
@@ -145,6 +153,7 @@ class Watch:
             gc.unfreeze()
         self.old.clear()
         self.functions.clear()
+        self.entered.clear()
         if not _same_states(self._states, _random_states()):
             self._refuse("it draws Python's or NumPy's random numbers")
         for place, was in self.places.values():
@@ -176,7 +185,34 @@ class Watch:
     def _trace(self, frame: FrameType, event: str, arg: Any) -> Any:
         if frame.f_code is logging.Logger.callHandlers.__code__:
             self._refuse("it logs")
-        return None if _lines(frame.f_code) is None else self._line
+        if _lines(frame.f_code) is None:
+            return None
+        if event == "call" and self.reason is None:
+            self._enter(frame)
+        return self._line
+
+    def _enter(self, frame: FrameType) -> None:
+        """A function of the program begins: it may be exchanged, as may what it consists of."""
+        code = frame.f_code
+        for f in self.functions.get(code, ()):
+            self._add(("attribute", f, "__code__"))
+            for name in ("__defaults__", "__kwdefaults__"):
+                if getattr(f, name) is not None:
+                    self._add(("attribute", f, name))
+            if f.__kwdefaults__:
+                self._add(("content", f.__kwdefaults__))
+        if code.co_argcount and (x := frame.f_locals.get(code.co_varnames[0], MISSING)) is not MISSING:
+            cls = x if isinstance(x, type) else type(x)
+            if (cls, code) not in self.entered:
+                self.entered.add((cls, code))
+                for name in {name for c in cls.__mro__ for name, found in vars(c).items() if getattr(_function_of(found), "__code__", None) is code}:
+                    self._method(cls, name)
+
+    def _method(self, cls: type, name: str) -> None:
+        """A method or property that the program wrote, and may write anew."""
+        f = _function_of(inspect.getattr_static(cls, name, None))
+        if f is not None and _lines(f.__code__) is not None and self._existed(cls):
+            self._add(("attribute", cls, name))
 
     def _line(self, frame: FrameType, event: str, arg: Any) -> Any:
         if event == "line" and self.reason is None:
@@ -223,7 +259,7 @@ class Watch:
         """The closure variables of that name of functions that were there before the call."""
         if name not in code.co_freevars:
             return []
-        return [f.__closure__[code.co_freevars.index(name)] for f in self.functions.get(code, ())]
+        return [f.__closure__[code.co_freevars.index(name)] for f in self.functions.get(code, ()) if f.__closure__]
 
     def _meet(self, x: Any, frame: FrameType) -> None:
         """An object from outside that a line names."""
@@ -240,8 +276,8 @@ class Watch:
             self._refuse("it draws random numbers that are not torch's", frame)
         elif hasattr(type(x), "__next__"):
             self._refuse("it goes on with an iterator from outside", frame)
-        elif self.loose:
-            self._meet_all_of(x)
+        elif self.loose or isinstance(x, Collection) and _is_library(getattr(sys.modules.get(type(x).__module__), "__file__", None) or "<frozen"):
+            self._meet_all_of(x)  # what looks into it is not followed
         elif _holds(x):
             self.held.setdefault(id(x), (x, content(vars(x))))
 
@@ -260,6 +296,8 @@ class Watch:
         if _is_package(x):
             return MISSING
         of_class = inspect.getattr_static(x if isinstance(x, type) else type(x), name, MISSING)
+        if isinstance(of_class, (property, FunctionType)):
+            self._method(x if isinstance(x, type) else type(x), name)
         if isinstance(of_class, _COMPUTED):
             return MISSING
         own = None if isinstance(x, type) else getattr(x, "__dict__", None)
