@@ -640,3 +640,30 @@ def test_groups_added_later(torch):
     lbfgs = torch.optim.LBFGS([a])
     lbfgs.add_param_group({"params": [b]})
     return found, error(lbfgs.step, lambda: (a * a).sum())
+
+
+@same
+def test_parameters_that_lie_in_the_same_memory(torch):
+    """Tied by `.data`, or loaded from a checkpoint in which they share memory: each update finds what the one before it left. Parts of one buffer do not meet."""
+    found = []
+    for make in (torch.optim.SGD, torch.optim.Adam, torch.optim.RMSprop, torch.optim.Adagrad, torch.optim.AdamW):
+        buffer, p = torch.ones(8), torch.nn.Parameter(torch.ones(3))
+        q, r = torch.nn.Parameter(torch.zeros(3)), torch.nn.Parameter(buffer[1:4])
+        q.data = p.data
+        s, t = torch.nn.Parameter(buffer[4:7]), torch.nn.Parameter(buffer[3:5])
+        optimizer = make([p, q, r, s, t], lr=0.1)
+        for _ in range(3):
+            (p * 2 + q * q + r * s).sum().add(t.pow(2).sum()).backward()
+            optimizer.step()
+            optimizer.zero_grad()
+        found += [p, q, r, s, t, buffer]
+    a, b = torch.nn.Linear(3, 3), torch.nn.Linear(3, 3)
+    b.weight = a.weight
+    model = torch.nn.Sequential(a, b)
+    model.load_state_dict(model.state_dict(), assign=True)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    for _ in range(3):
+        model(torch.ones(2, 3)).pow(2).sum().mul(0.1).backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    return *found, *model.parameters()

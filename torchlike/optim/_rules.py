@@ -12,6 +12,7 @@ from .._core import dtype as dt
 from .._core import program
 from .._core.aval import aval
 from .._core.grad_mode import mode
+from .._core.layout import extent
 from .._core.overwrite import may_write
 from .._core.program import concrete, is_tracer, record
 from .._core.registry import Op
@@ -285,15 +286,32 @@ def advance(steps: Sequence[Tensor]) -> list[tuple[float, range | list[int]]]:
     return list(merged.items())
 
 
-def rounds(params: Sequence[Tensor]) -> list[list[Tensor]]:
-    """Parameters of which some are repeated: all of them once, those that come again, ..."""
-    found: list[list[Tensor]] = []
-    seen: dict[int, int] = {}
+def _spans(params: Sequence[Tensor]) -> list[tuple[int, int, int]]:
+    """Which memory each parameter shares with others, from which byte to which; memory of its own lies at 0."""
+    found = []
     for p in params:
-        n = seen[id(p)] = seen.get(id(p), 0) + 1
-        if n > len(found):
+        layout, size = p._strided(), p._value.aval.dtype.itemsize
+        found.append((id(p if p._storage is None else p._storage), layout.offset * size, extent(layout) * size))
+    return found
+
+
+def meet(params: Sequence[Tensor]) -> bool:
+    """Whether some are the same tensor, or lie in the same memory: each is updated from what those before it have left there."""
+    shared = [p._storage for p in params if p._storage is not None]
+    return len(set(map(id, params))) != len(params) or len(set(map(id, shared))) != len(shared) and len(rounds(params)) > 1
+
+
+def rounds(params: Sequence[Tensor]) -> list[list[Tensor]]:
+    """Parameters of which some meet: those that meet none before them, those that meet one of these, ..."""
+    found: list[list[Tensor]] = []
+    taken: dict[int, list[tuple[int, int, int]]] = {}  # by memory: (round, first byte, end)
+    for p, (memory, start, end) in zip(params, _spans(params)):
+        there = taken.setdefault(memory, [])
+        n = max([k + 1 for k, first, last in there if start < last and first < end or start == first], default=0)
+        there.append((n, start, end))
+        if n == len(found):
             found.append([])
-        found[n - 1].append(p)
+        found[n].append(p)
     return found
 
 

@@ -389,7 +389,7 @@ class Optimizer:
         `create(state, p)` fills a new state. Parameters with another count of steps or device are other operations.
         """
         params = [p for p in group["params"] if p._grad is not None]
-        if len(set(map(id, params))) != len(params):  # named twice (a GP's likelihood beside the model that holds it), hence updated twice
+        if _rules.meet(params):  # named twice (a GP's likelihood beside the model that holds it), or tied by their memory: updated twice
             for again in _rules.rounds(params):
                 yield from self._updates({**group, "params": again}, names, create)
             return
