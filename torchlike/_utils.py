@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from types import ModuleType, TracebackType
 from typing import Any
 
+from ._alias import missing as _missing
 from ._core.device import device as device_
 from ._core.dtype import dtype
 from ._device_module import get_device_module
@@ -165,4 +166,4 @@ def is_compiling() -> bool:
 def __getattr__(name: str) -> Any:
     if name in ("_rebuild_parameter", "_rebuild_parameter_with_state"):  # of a layer above this one
         return getattr(sys.modules[f"{__package__}.nn.parameter"], name)
-    raise AttributeError(f"module 'torch._utils' has no attribute {name!r}")
+    raise _missing(name, __name__)

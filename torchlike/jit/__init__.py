@@ -1,5 +1,6 @@
 """TorchScript's marks. Programs are compiled by recording them, so a marked function simply runs as it is written."""
 
+from .._alias import missing as _missing
 from ..futures import Future  # noqa: F401
 from .annotations import Attribute, Final  # noqa: F401
 from .containers import isinstance  # noqa: A004, F401
@@ -36,4 +37,4 @@ def __getattr__(name: str):
     if name == "RecursiveScriptModule":  # what it needs is a layer above
         from ._code import RecursiveScriptModule
         return RecursiveScriptModule
-    raise AttributeError(f"module 'torch.jit' has no attribute {name!r}")
+    raise _missing(name, __name__)
