@@ -45,6 +45,18 @@ CASES = {
        for maker in ("FloatTensor", "Tensor", "new")
        for what, data in (("number", 1.5), ("NumPy number", np.float32(3)), ("NumPy bool", np.bool_(True)), ("string", "a"), ("bytes", b"a"), ("set", {1}), ("dict", {0: 1}),
                           ("bool", True), ("negative size", -1))},
+    **{f"{what} for {maker}": (lambda t, maker=maker, given=given: message(lambda: make(t, maker)(*given(t)).shape))
+       for maker in ("LongTensor", "Tensor", "new")
+       for what, given in (("sizes of tensors", lambda t: (t.tensor(2), t.tensor([3]), 4)), ("a number and a tensor", lambda t: (2, t.tensor(3, dtype=t.int32))),
+                           ("a number and True", lambda t: (2, True)), ("a negative tensor", lambda t: (2, t.tensor(-1))), ("a number and a float", lambda t: (2, 3.5)),
+                           ("a number and a tuple", lambda t: (2, (3,))))},
+    **{f"{what} for {maker}": (lambda t, maker=maker, given=given: message(lambda: make(t, maker)(*given(t)))[0])
+       for maker in ("LongTensor", "Tensor", "new")
+       for what, given in (("a float and a number", lambda t: (2.0, 3)), ("a list and a number", lambda t: ([2], 3)), ("data and a number", lambda t: (t.tensor([1, 2]), 3)),
+                           ("True and a number", lambda t: (True, 2)), ("a tensor of floats and a number", lambda t: (t.tensor(2.0), 3)))},
+    "by name": lambda t: [made.shape if i else made.tolist() for make in (t.LongTensor, t.Tensor, t.zeros(1).new)
+                          for i, made in enumerate((make(data=[2, 3]), make(size=(2, 3)), make(size=()), make(size=[2])))],
+    "by name and by position": lambda t: message(lambda: t.Tensor(2, size=(3,)))[0],
     "no CUDA": lambda t: t.cuda.LongTensor(3),
     "data without CUDA": lambda t: t.cuda.FloatTensor([1.0]),
     "default without CUDA": lambda t: t.set_default_tensor_type(t.cuda.FloatTensor),

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from ._core.errors import class_name
+from ._size import Size
 from ._tensor import Tensor
 
 
@@ -81,10 +82,30 @@ def as_size(*size) -> tuple[int, ...]:
         raise TypeError(f"argument 'size' must be tuple of ints, but found element of type {class_name(bad)}") from None
 
 
+def constructor_arguments(args: tuple, kwargs: dict) -> tuple:
+    """What a legacy constructor was called with, by position: its sizes or its data may come by name."""
+    if not kwargs:
+        return args
+    from ._kinds import combination
+    name, value = next(iter(kwargs.items()))
+    if name not in ("size", "data"):
+        raise TypeError(f"new() got an unexpected keyword argument '{name}'")
+    if args or len(kwargs) > 1:
+        raise combination("new", args, kwargs)
+    return (Size(factory_size("new", (value,))),) if name == "size" else (value,)
+
+
 def are_sizes(args: tuple) -> bool:
-    """Whether the arguments of a legacy constructor are sizes: ints, Python's or NumPy's, 0-dim arrays of ints too."""
-    return all(a.__class__ is int or (isinstance(a, int | np.integer) and a.__class__ is not bool)
-               or (isinstance(a, np.ndarray) and not a.ndim and a.dtype.kind in "iu") for a in args)
+    """Whether a legacy constructor takes its arguments for sizes: the first is an integer; a tensor of one only where others follow."""
+    if not args or args[0].__class__ is int:
+        return True
+    first = args[0]
+    if not (isinstance(first, bool) or (len(args) == 1 and isinstance(first, Tensor))) and converts(operator.index, first):
+        return True
+    if len(args) > 1:
+        from ._kinds import combination
+        raise combination("new", args, {})
+    return False
 
 
 def need_sequence(data) -> None:

@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 
-from .._arguments import as_size, factory_size, refuse_huge, refuse_learnable
+from .._arguments import factory_size, refuse_huge, refuse_learnable
 from .._core import device as dev
 from .._core import dtype as dt
 from .._core import unwritten
@@ -60,7 +60,7 @@ def written(value, dtype: dt.dtype, layout=None):
 
 def sized(args: tuple, dtype: dt.dtype, device) -> Tensor:
     """What a legacy constructor makes of sizes: a tensor that nobody has written."""
-    size = as_size(*args)
+    size = factory_size("new", args)
     _empty_check(size)
     return constant(size, written(None, dtype), dtype, device)
 

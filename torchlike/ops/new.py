@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from .._arguments import are_sizes, as_size, need_sequence
+from .._arguments import are_sizes, as_size, constructor_arguments, need_sequence
 from .._core import device as dev
 from .._core.errors import class_name
 from .._core.history import warn
 from .._public import called
-from .._tensor import Tensor
+from .._tensor import Size, Tensor
 from .aliases import of_its_class, shared
 from .creation import _check_dtype, _empty_check, _finish, constant, filled, sized, written
 from .from_data import from_data, legacy
@@ -54,23 +54,22 @@ def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False, layo
 
 def new(self, *args, **kwargs) -> Tensor:
     """The legacy constructor: sizes or data, with self's dtype and device."""
-    given = kwargs.get("device")
+    given = kwargs.pop("device", None)
     if given is not None and args and isinstance(args[0], Tensor):
         raise RuntimeError("Legacy tensor new of the form tensor.new(tensor, device=device) is not supported.  Use torch.as_tensor(...) instead.")
     place = self.device if given is None else dev.canonical(dev.of_kind(given, self.device.type))
-    if "size" in kwargs:
-        return constant(as_size(kwargs["size"]), written(None, self.dtype), self.dtype, place)
+    args = constructor_arguments(args, kwargs)
     if not args:
         return constant((0,), 0, self.dtype, place)
     if are_sizes(args):
         return sized(args, self.dtype, place)
-    if isinstance(args[0], tuple) and hasattr(args[0], "numel"):
+    if isinstance(args[0], Size):
         return constant(tuple(args[0]), written(None, self.dtype), self.dtype, place)
     if hasattr(args[0], "untyped"):  # a storage: the tensor looks into its memory
         if getattr(args[0], "dtype", self.dtype) is not self.dtype:
             raise RuntimeError(f"Expected a Storage of type {self.dtype.short} or an UntypedStorage, but got type {args[0].dtype.short} for argument 1 'storage'")
         return constant((0,), 0, self.dtype, self.device).set_(args[0])
-    if isinstance(args[0], Tensor) and len(args) == 1:
+    if isinstance(args[0], Tensor):
         return shared(args[0], self.dtype, place)
     need_sequence(args[0])
     return legacy(args[0], self.dtype, place)

@@ -8,13 +8,12 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .._arguments import are_sizes, need_sequence
+from .._arguments import are_sizes, constructor_arguments, need_sequence
 from .._core import dtype as dt
-from .._core.errors import class_name
 from .._core.layout import Layout
 from .._fields import ask, give, has
 from .._storage import through
-from .._tensor import Tensor, instance
+from .._tensor import Size, Tensor, instance
 from .aliases import alias, refuse_second_class
 
 
@@ -158,10 +157,7 @@ def _tensor_new(cls, *args, **kwargs):
     from .from_data import legacy
     given = kwargs.pop("device", None)
     device = dev.resolve("cpu" if given is None else dev.of_kind(given, "cpu"))  # also where another device is the default
-    if kwargs.keys() - {"data"}:
-        raise TypeError(f"new() got an unexpected keyword argument '{next(iter(kwargs))}'")
-    if "data" in kwargs:
-        args = (kwargs["data"],)
+    args = constructor_arguments(args, kwargs)
     kind = dt.get_default_dtype()
     if len(args) == 1 and isinstance(args[0], Tensor):
         if given is not None:
@@ -172,18 +168,16 @@ def _tensor_new(cls, *args, **kwargs):
         made = constant((0,), 0, kind, device)
     elif are_sizes(args):
         made = sized(args, kind, device)
-    elif len(args) == 1 and isinstance(args[0], tuple) and hasattr(args[0], "numel"):
+    elif isinstance(args[0], Size):
         made = constant(tuple(args[0]), written(None, kind), kind, device)
-    elif len(args) == 1 and hasattr(args[0], "untyped"):
+    elif hasattr(args[0], "untyped"):
         from .storages import stored
         if getattr(args[0], "dtype", kind) is not kind:
             raise RuntimeError(f"Expected a Storage of type {kind.short} or an UntypedStorage, but got {args[0].dtype.short}")
         made = stored(args[0], kind, 0, (args[0].nbytes() // kind.itemsize,), None).detach()
-    elif len(args) == 1:
+    else:
         need_sequence(args[0])
         made = legacy(args[0], kind, device)
-    else:
-        raise TypeError(f"new() received an invalid combination of arguments - got ({', '.join(map(class_name, args))})")
     return made if cls is Tensor else instance(made, cls)
 
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._arguments import are_sizes, as_size, need_sequence
+from .._arguments import are_sizes, as_size, constructor_arguments, need_sequence
 from .._core import device as dev
 from .._core import dtype as dt
-from .._core.errors import class_name
 from .._core.shown import Shown
 from .._public import FUNCTIONS
 from .._tensor import Size, Tensor
@@ -40,15 +39,11 @@ class tensortype(Shown):  # noqa: N801  (torch's name)
 
     def __call__(cls, *args: Any, device: Any = None, **kwargs: Any) -> Tensor:
         """Sizes make an uninitialised tensor, a sequence becomes data; the memory of a tensor, or of an array of this dtype, is shared."""
-        if kwargs:
-            raise TypeError(f"new() got an unexpected keyword argument '{next(iter(kwargs))}'")
         cls.need()
+        args = constructor_arguments(args, kwargs)
         place = dev.canonical(cls.kind if device is None else dev.of_kind(device, cls.kind))
         if are_sizes(args):
             return sized(args or (0,), cls.dtype, place)
-        if len(args) > 1:
-            kinds = ", ".join(map(class_name, args))
-            raise TypeError(f"new() received an invalid combination of arguments - got ({kinds})")
         (data,) = args
         if isinstance(data, Tensor):
             if device is not None:
