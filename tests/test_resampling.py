@@ -51,6 +51,27 @@ def test_grid_sample_positions():
         assert (oracle.from_numpy(got.numpy()) - expected).abs().max() <= 2e-7
 
 
+@pytest.mark.parametrize("tier", ["numpy", "compiled"])
+@pytest.mark.parametrize("align", [False, True])
+def test_maps_that_move_nothing(align, tier):
+    """Spatial transformers begin with them: each position is a whole number but for its last bit, which decides between which pixels it is."""
+    def run(t, n, kind):
+        theta = t.tensor([[[1.0, 0, 0], [0, 1, 0]]], dtype=getattr(t, kind)).requires_grad_()
+        grid = t.nn.functional.affine_grid(theta, (1, 1, n, n + 3), align_corners=align)
+        if kind == "float32":
+            pixels = (t.arange(n * (n + 3), dtype=theta.dtype) * 7 % 11).reshape(1, 1, n, n + 3)
+            (t.nn.functional.grid_sample(pixels, grid, align_corners=align) * (pixels.flip(3) + 1)).sum().backward()
+        return grid.detach().double().numpy(), None if theta.grad is None else theta.grad.numpy()
+
+    with program.tier(tier):
+        for kind in ("float32", "float64", "float16", "bfloat16"):
+            for n in (7, 12, 28, 40):
+                (grid, gradient), (wanted, wanted_gradient) = run(torch, n, kind), run(oracle, n, kind)
+                np.testing.assert_array_equal(grid, wanted)
+                if gradient is not None:
+                    np.testing.assert_allclose(gradient, wanted_gradient, rtol=2e-5, atol=2e-3)
+
+
 def test_capability():
     assert torch.backends.cpu.get_cpu_capability() == oracle.backends.cpu.get_cpu_capability()
 

@@ -7,6 +7,7 @@ import os
 import weakref
 
 import numpy as np
+from jax import lax
 
 from .._arguments import as_size, real, refuse_learnable
 from .._core import device as dev
@@ -25,19 +26,40 @@ from .complex_parts import joined
 from .creation import _check_dtype, _counted, _empty_check, _finish, constant, dtype_into, multiply_add, strided_only, written
 from .from_data import from_numpy, place
 from .joining import cat
+from .narrow import NARROW
 from .pointwise import _plain_number, fused, number
 
 # -- spaced numbers ----------------------------------------------------------------------------------------------------
 
 
+def _narrowed(xp, x, kind: np.dtype):
+    """float32 rounded to 16 bits, still float32: products, sums and quotients of such numbers are rounded there as in 16 bits."""
+    if xp is np:
+        return np.asarray(x, kind).astype(np.float32)
+    info = xp.finfo(kind)
+    return lax.reduce_precision(xp.asarray(x, np.float32), info.nexp, info.nmant)
+
+
+def _narrow_linspace(xp, start, end, steps, kind: np.dtype):
+    """torch rounds to 16 bits at each step."""
+    def rounded(x):
+        return _narrowed(xp, x, kind)
+
+    start, end, count = rounded(start), rounded(end), np.float32(steps - 1)
+    step, i = rounded(rounded(end - start) / rounded(count)), np.arange(steps, dtype=np.float32)
+    return rounded(xp.where(i < steps // 2, start + rounded(rounded(i) * step), end - rounded(rounded(count - i) * step)))
+
+
 def _linspace(xp, start, end, steps, dtype, device, add=multiply_add):
     """Both halves count from their own end, so that the last number is exactly `end`."""
     kind = dtype.np
-    wide = np.dtype(np.float64) if kind.kind in "iu" else np.dtype(np.float32) if kind.itemsize == 2 else kind
+    wide = np.dtype(np.float64) if kind.kind in "iu" else kind
     start, end = xp.asarray(start), xp.asarray(end)
     start, end = start.astype(kind).astype(wide), end.astype(kind).astype(wide)
     if steps == 1:
         return start.reshape(1).astype(kind)
+    if dtype in NARROW:
+        return _narrow_linspace(xp, start, end, steps, kind).astype(kind)
     step = (end - start) / np.asarray(steps - 1, wide)
     i, half = np.arange(steps), steps // 2
     if xp is np:

@@ -6,22 +6,24 @@ import math
 import numpy as np
 
 from ..._arguments import factory_size
-from ..._core.dtype import FLOAT
+from ..._core.dtype import FLOAT, from_numpy_dtype
 from ..._core.history import warn
 from ..._core.registry import Op
 from ..._public import public
 from ..._tensor import Tensor, apply
+from ...ops.ranges import _linspace
 from .common import need, not_implemented, wide
 from .resample import _cubic_weights
 
 # -- affine_grid -------------------------------------------------------------------------------------------------------------
 
 
-def _axis(n: int, align: bool, np_dtype) -> np.ndarray:
+def _axis(n: int, align: bool, kind: np.dtype) -> np.ndarray:
+    """Rounded as torch rounds them: where a map moves nothing, the last bit decides between which pixels a position is."""
     if n <= 1:
-        return np.zeros(n, np_dtype)
-    points = np.linspace(-1, 1, n, dtype=np_dtype)
-    return points if align else points * np.asarray((n - 1) / n, np_dtype)
+        return np.zeros(n, kind)
+    points = _linspace(np, -1, 1, n, from_numpy_dtype(kind), None)
+    return points if align else points * np.asarray(n - 1, kind) / np.asarray(n, kind)
 
 
 def base_grid(xp, size: tuple, align: bool, kind) -> np.ndarray:
@@ -98,7 +100,7 @@ def _unnormalized(xp, c, n: int, align: bool):
     """Coordinates -1..1 as positions in 0..n-1."""
     if align:
         return (c + 1) * ((n - 1) / 2)
-    if xp is np and c.dtype == np.float32:  # rounded once, as compilers have it: a position near a whole number decides which pixels it is between
+    if c.dtype == np.float32:  # rounded once, as compilers have it: a position near a whole number decides which pixels it is between, backward too
         return ((c + 1).astype(np.float64) * (n / 2) - 0.5).astype(np.float32)
     return (c + 1) * (n / 2) - 0.5
 
