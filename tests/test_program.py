@@ -810,7 +810,7 @@ def test_memory_is_tidied_ever_more_seldom_while_it_grows(monkeypatch):
     tidied = []
     monkeypatch.setattr(executor.allocator, "has_grown", lambda: True)
     monkeypatch.setattr(executor.allocator, "give_back", lambda: tidied.append(executor.options.clock))
-    x = torch.ones(400, 400)
+    x = torch.ones(1500, 1500)
     with program.tier("compiled"):
         (x + 1).sum().item()  # compiled here
         tidied.clear()

@@ -34,7 +34,7 @@ class Step:
 class Executable:
     """A compiled program: fixed outputs and donated inputs."""
 
-    __slots__ = ("live", "donated", "gone", "kept", "call", "position", "numbers", "copied", "lent", "device", "one")
+    __slots__ = ("live", "donated", "gone", "kept", "call", "position", "numbers", "copied", "lent", "device", "one", "roomy")
 
     def __init__(self, info, live: tuple, donated: tuple, places: Sequence[int], types: str | None, call):
         self.live, self.donated, self.call = live, donated, call
@@ -42,6 +42,7 @@ class Executable:
         self.copied: list[np.ndarray] = []  # small host arrays that the last run copied
         self.gone = frozenset(donated)
         self.lent = 0  # runs with copies of donated inputs
+        self.roomy = _is_roomy(info)
         self.device, self.one = info.device, _one(info.device)
         self.kept = tuple(i for i in range(len(info.input_avals)) if i not in self.gone)
         self.position = dict(zip(live, places))  # among the outputs
@@ -67,7 +68,8 @@ class Executable:
 
     def start(self, arrays: list, floats: Sequence[float], ints: Sequence[int], copies: bool = False) -> list:
         """The arrays of the outputs for these of the inputs; `copies`: some lie on the host."""
-        allocator.let_others_run()  # the thread that ran the last program may not have freed the temporary buffer, and there would be two
+        if self.roomy:
+            allocator.let_others_run()  # the thread that ran the last program may not have freed the temporary buffer, and there would be two
         donated = [arrays[i] for i in self.donated]
         kept = [arrays[i] for i in self.kept]
         given = self.numbers
@@ -80,6 +82,10 @@ class Executable:
             return made
         except jax.errors.JaxRuntimeError as error:
             raise errors.of_device(error) from None
+
+
+def _is_roomy(info) -> bool:
+    return sum(a.numel * a.dtype.itemsize for s in info.steps for a in s.plan.outs) > ROOMY
 
 
 @functools.cache
@@ -183,8 +189,7 @@ def _compiled(info, calls: list, wanted: list, donated: tuple, types: str | None
     if info.device.type == "cpu":
         _forget_sources(lowered)
         # a large program takes less memory then and no more time, a small one a little more time
-        roomy = sum(a.numel * a.dtype.itemsize for s in info.steps for a in s.plan.outs) > ROOMY
-        options = _STEP_BY_STEP | _BY_MEMORY if roomy else _STEP_BY_STEP
+        options = _STEP_BY_STEP | _BY_MEMORY if _is_roomy(info) else _STEP_BY_STEP
     return donated, places, lowered.compile(compiler_options=options)
 
 

@@ -234,7 +234,7 @@ def _tick(info: ProgramInfo) -> None:
     if len(_retired) > MOST_RETIRED:
         _forget_retired(info)
     options.works.append(info.work)
-    if options.clock >= options.looks and info.work >= LARGE_WORK:
+    if options.clock >= options.looks and info.executables and info.executables[0].roomy:
         if allocator.has_grown():  # its buffers found no place where they had been
             options.tidies, options.patience = True, 2 * options.patience
         options.looks = options.clock + max(ASKED, options.patience)
