@@ -6,7 +6,7 @@ import torch
 from compare import Difference, attempt, differences
 from torch_database import MODULES, OPERATIONS, Converter, Unconverted, lookup, subject_of, tensors_in
 
-MOST = {torch.float32: 24, torch.int64: 6, torch.bool: 6, torch.complex64: 6}  # samples of an operation, by their dtype
+MOST = {torch.float32: 24, torch.int64: 6, torch.bool: 6, torch.complex64: 6, torch.float8_e4m3fn: 6}  # samples of an operation, by their dtype
 TOLERANCE = 30  # the database's samples are large, and rounded in another order
 
 _PRIVATE = "a private name that nothing but PyTorch's own code uses"
@@ -43,7 +43,7 @@ DIFFERENT = {  # by the kind of difference: the operations, and why
     "missing": {
         **dict.fromkeys((
             "_native_batch_norm_legit", "_batch_norm_with_update", "_upsample_bilinear2d_aa", "_unsafe_masked_index",
-            "_unsafe_masked_index_put_accumulate", "_chunk_cat", "torch._scaled_mm", "torch._scaled_mm_v2", "torch.ops.aten._safe_softmax.default",
+            "_unsafe_masked_index_put_accumulate", "_chunk_cat", "torch._scaled_mm_v2", "torch.ops.aten._safe_softmax.default",
             "torch.ops.aten._flash_attention_forward", "slice", "torch.ops.aten._efficient_attention_forward", "max_pool2d_with_indices_backward",
             "native_dropout_backward"), _PRIVATE),
         **{f"jiterator_{name}": "compiles CUDA source" for name in ("unary", "binary", "4inputs_with_extra_args", "binary_return_by_ref", "2inputs_2outputs")},

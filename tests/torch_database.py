@@ -21,7 +21,7 @@ common_utils.extract_test_fn = core.extract_test_fn = lambda: None
 OPERATIONS = {op.name + (f".{op.variant_test_name}" if op.variant_test_name else ""): op for op in op_db}
 MODULES = {entry.module_cls.__name__: entry for entry in module_db}
 NAMESPACES = ("", "nn.functional", "linalg", "special", "fft", "Tensor", "_C._nn")
-BY_BITS = {torch.bfloat16: torch.int16}  # NumPy has no such type
+BY_BITS = {torch.bfloat16: torch.int16, torch.float8_e4m3fn: torch.uint8, torch.float8_e5m2: torch.uint8}  # NumPy has no such types
 
 
 def lookup(library: Any, path: str) -> Any:

@@ -27,7 +27,7 @@ from .script_function import ScriptFunction  # noqa: F401
 from .strategies import fuser, optimized_execution, set_fusion_strategy  # noqa: F401
 from .trace import TracerWarning, TracingCheckError, fork, freeze, optimize_for_inference, trace, trace_module, wait  # noqa: F401
 
-__all__ = ["Error", "ScriptFunction", "ScriptModule", "annotate", "export", "fork", "freeze", "ignore", "interface", "isinstance", "load",
+__all__ = ["Attribute", "Error", "Future", "ScriptFunction", "ScriptModule", "annotate", "export", "fork", "freeze", "ignore", "interface", "isinstance", "load",
            "optimize_for_inference", "save", "script", "script_if_tracing", "set_fusion_strategy", "trace", "trace_module", "unused", "wait"]
 
 _script_if_tracing = script_if_tracing  # the name torchvision uses
