@@ -3,6 +3,7 @@ import functools
 import gc
 import importlib
 import itertools
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -258,6 +259,23 @@ def _say(call):
         return call()
     except (RuntimeError, NotImplementedError, AttributeError, ValueError) as error:
         return type(error).__name__, str(error).partition("Got: ")[0].partition("\n")[0]
+
+
+def test_gradients_beside_lists_of_numbers(subject, oracle):
+    """A list of numbers has no gradient, or None for all of it, beside lists of tensors as well."""
+    def facts(torch, library):
+        def scaled(x: torch.Tensor, by: Sequence[int], others: Sequence[float]) -> torch.Tensor:
+            return x * by[0] * by[1]
+        op = library.custom_op(f"{name()}::scaled", scaled, mutates_args=())
+        op.register_autograd(lambda ctx, g: (g * ctx.by[0] * ctx.by[1], None, None), setup_context=lambda ctx, inputs, output: setattr(ctx, "by", inputs[1]))
+
+        def total(xs: list[torch.Tensor], by: Sequence[int]) -> torch.Tensor:
+            return sum(x * n for x, n in zip(xs, by))
+        both_lists = library.custom_op(f"{name()}::total", total, mutates_args=())
+        both_lists.register_autograd(lambda ctx, g: ([g * n for n in ctx.by], None), setup_context=lambda ctx, inputs, output: setattr(ctx, "by", inputs[1]))
+        x, grad = torch.ones(2, requires_grad=True), torch.autograd.grad
+        return [grad(op(x, (2, 3), [0.5]).sum(), x)[0].tolist(), grad(op(x, [2, 3], []).sum(), x)[0].tolist(), grad(both_lists([x, x * 2], [4, 5]).sum(), x)[0].tolist()]
+    both(subject, oracle, facts)
 
 
 def test_gradients_of_lists_of_tensors(subject, oracle):

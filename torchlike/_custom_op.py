@@ -147,8 +147,8 @@ class CustomOpDef:
         if not mode.enabled or not any(x.requires_grad for x in _tensors((args, kwargs))):
             with no_grad():
                 return self._run(*args, **kwargs)
-        if any(isinstance(x, (list, tuple)) for x in args):
-            return _node_of(self, _CallOnLists).apply(self, kwargs, [len(x) if isinstance(x, (list, tuple)) else None for x in args], *_spread(args))
+        if any(a.kind.startswith("Tensor[") for a in self._parameters.arguments):
+            return _node_of(self, _CallOnLists).apply(self, kwargs, _lengths(args), *_spread(args))
         return _node_of(self, _Call).apply(self, kwargs, *args)
 
     def register_kernel(self, device_types: str | Sequence[str] | None, fn: Callable | None = None, /) -> Callable:
@@ -215,7 +215,7 @@ class _CallOnLists(Function):
     @staticmethod
     def backward(ctx, *gradients):
         found = _found_gradients(ctx, gradients)
-        if [len(x) if isinstance(x, (list, tuple)) else None for x in found] != ctx.lengths:
+        if _lengths(found) != ctx.lengths:
             raise RuntimeError(f"Expected the return from backward to be of the same structure as the inputs. Got: {tree_structure(found)} (return from "
                                f"backward), {tree_structure(ctx.needs_input_grad)} (inputs)")
         return (None, None, None, *_spread(found))
@@ -235,9 +235,14 @@ def _found_gradients(ctx: Any, gradients: tuple) -> tuple:
     return found if isinstance(found, tuple) else (found,)
 
 
+def _lengths(args: Iterable) -> list[int | None]:
+    """The lengths of lists of tensors, in which gradients may be None; None for other arguments, lists of numbers among them."""
+    return [len(x) if isinstance(x, (list, tuple)) and all(y is None or isinstance(y, Tensor) for y in x) else None for x in args]
+
+
 def _spread(args: Iterable) -> list:
-    """The arguments, lists' items one by one."""
-    return [y for x in args for y in (x if isinstance(x, (list, tuple)) else (x,))]
+    """The arguments, the items of lists of tensors one by one."""
+    return [y for x, n in zip(args, _lengths(args)) for y in ((x,) if n is None else x)]
 
 
 def _gathered(lengths: Sequence[int | None], flat: Sequence) -> list:
