@@ -395,3 +395,16 @@ def test_smaller_names(torch):
             scaler.OptState.UNSCALED.name, {k: str(v) for k, v in import_module(f"{torch.__name__}.amp.grad_scaler")._refresh_per_optimizer_state().items()},
             loader._utils.pin_memory.pin_memory(5), shard._local_shard_size_and_offset(7, 3, 2), torch._inductor.cudagraph_mark_step_begin(),
             torch.Tensor.grad.__get__ in torch.overrides.get_default_nowrap_functions(), error(torch.accelerator.reset_peak_memory_stats))
+
+
+def test_peaks_of_accelerators_count_from_the_reset(monkeypatch):
+    from torchlike import accelerator, cuda
+    asked = []
+    monkeypatch.setattr(accelerator, "_kind", lambda: "cuda")
+    monkeypatch.setattr(cuda, "reset_peak_memory_stats", lambda device: asked.append(device))
+    monkeypatch.setattr(cuda, "max_memory_allocated", lambda device: asked.append(device) or 5)
+    accelerator.reset_peak_memory_stats()
+    assert accelerator.max_memory_allocated() == 5 and accelerator.max_memory_allocated(1) == 5 and asked == [0, 0, 1]
+    monkeypatch.setattr(accelerator, "_kind", lambda: "tpu")
+    with pytest.raises(RuntimeError, match="TPU"):
+        accelerator.reset_peak_memory_stats()

@@ -116,15 +116,19 @@ def memory_allocated(device: Any = None, /) -> int:
 
 
 def max_memory_allocated(device: Any = None, /) -> int:
-    """The most bytes in use so far."""
+    """The most bytes in use so far, or since the last reset."""
+    if _need() == "cuda":
+        from .cuda import max_memory_allocated
+        return max_memory_allocated(_chosen[0] if device is None else device)
     return _memory("peak_bytes_in_use", device)
 
 
 def reset_peak_memory_stats(device: Any = None, /) -> None:
-    """Count peaks from here: `torch.cuda.max_memory_allocated` does."""
-    _need()
+    """Count peaks from here. RuntimeError on a TPU, whose peak XLA keeps."""
+    if _need() != "cuda":
+        raise RuntimeError("the peak of a TPU's memory cannot be reset")
     from .cuda import reset_peak_memory_stats
-    reset_peak_memory_stats(device)
+    reset_peak_memory_stats(_chosen[0] if device is None else device)
 
 
 def get_memory_info(device: Any = None, /) -> tuple[int, int]:

@@ -1,7 +1,7 @@
 """torch.functional: where PyTorch keeps those functions of `torch` that it writes in Python."""
 import sys as _sys
 
-from ._tensor import Tensor  # noqa: F401
+from ._tensor import Tensor  # noqa: F401  (mmpretrain)
 from .nn import functional as F  # noqa: F401
 
 _NAMES = ["atleast_1d", "atleast_2d", "atleast_3d", "broadcast_shapes", "broadcast_tensors", "cartesian_prod", "block_diag", "cdist", "chain_matmul", "einsum",

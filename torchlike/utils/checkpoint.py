@@ -10,7 +10,7 @@ from torchlike._core.grad_mode import mode
 from torchlike._core.history import warn
 from torchlike._device_module import get_device_module
 from torchlike._tensor import Tensor, apply
-from torchlike.autograd import engine
+from torchlike.autograd import _is_checkpoint_valid, engine
 from torchlike.autograd.function import Function
 from torchlike.autograd.grad_mode import enable_grad
 from torchlike.ops.random import get_rng_state
@@ -36,7 +36,7 @@ class CheckpointFunction(Function):
 
     @staticmethod
     def backward(ctx, *grads):
-        if mode.walk[1] is not None:  # the gradients of some tensors only are asked for: those of parameters inside would go unseen
+        if not _is_checkpoint_valid():  # the gradients of some tensors only are asked for: those of parameters inside would go unseen
             raise RuntimeError("When use_reentrant=True, torch.utils.checkpoint is incompatible with .grad() or passing an `inputs` parameter to .backward(). "
                                "To resolve this error, you can either set use_reentrant=False, or call .backward() without passing the `inputs` argument.")
         saved = ctx.saved_tensors
