@@ -51,6 +51,9 @@ def calls(t):
         yield call(module, given, x).tolist(), seen, hasattr(module, "extra"), module.absent, module.layer.bias is None
     for given in ({"number": one}, {"number": None}, {"layer": one}, {"other.extra": one}, {"layer.weight": 3}, {"layer.": one}, {"": one}):
         yield outcome(lambda given=given: call(module, given, x)), module.number
+    t.manual_seed(0)
+    normed = t.nn.utils.parametrizations.weight_norm(t.nn.Linear(3, 2))  # its weight is computed; given one, it is taken apart
+    yield call(normed, {"weight": t.arange(6.0).reshape(2, 3)}, x).tolist(), normed(x).tolist()
     models = [t.nn.Linear(2, 2) for _ in range(3)]
     parameters, buffers = t.func.stack_module_state(models)
     yield [(n, tuple(p.shape), p.requires_grad, p.is_leaf, p.tolist()) for n, p in parameters.items()], buffers

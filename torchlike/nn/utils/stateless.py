@@ -8,10 +8,10 @@ from typing import Any
 
 from torchlike._tensor import Tensor
 from torchlike.nn.modules.module import Module
-from torchlike.nn.parameter import Parameter
+
+from ._named_member_accessor import swap_tensor
 
 __all__ = ["functional_call"]
-_ABSENT = object()  # the old value of a name that the module did not have
 
 
 def _owner(module: Module, name: str) -> tuple[Module, str]:
@@ -58,31 +58,18 @@ def _reparametrize_module(module: Module, parameters_and_buffers: dict[str, Tens
         if errors:
             raise RuntimeError("Error(s) in reparametrizing for {}:\n\t{}".format(module._get_name(),
                                                                                   "\n\t".join(errors)))
-    saved: list[tuple[Module, str, dict, Any]] = []
+    saved: list[tuple[Module, str, Any]] = []
     try:
         for name, tensor in given.items():
-            if tensor is not None and not isinstance(tensor, Tensor):
-                raise TypeError(f"{tensor} is not an instance of torch.Tensor")
             owner, leaf = _owner(module, name)
-            if not leaf:
-                raise KeyError('tensor name can\'t be empty string ""')
-            new = owner._parameters if isinstance(tensor, Parameter) and not hasattr(owner, leaf) else owner.__dict__
-            members = next((m for m in (owner._parameters, owner._buffers) if leaf in m), new)
-            old = members[leaf] if leaf in members else getattr(owner, leaf, _ABSENT)
-            if old is not None and old is not _ABSENT and not isinstance(old, Tensor):
-                raise TypeError(f"attribute `{leaf}`: {old} is not an instance of torch.Tensor")
-            saved.append((owner, leaf, members, old))
-            members[leaf] = tensor
+            saved.append((owner, leaf, swap_tensor(owner, leaf, tensor, allow_missing=True)))
         yield
     finally:
-        for owner, leaf, members, value in reversed(saved):
+        for owner, leaf, before in reversed(saved):
+            after = swap_tensor(owner, leaf, before, allow_missing=True)
             # A buffer assigned to during the call: its new tensor is what the caller's dictionary gets.
-            if members.get(leaf) is not parameters_and_buffers.get(leaf) and members is owner._buffers:
-                _store_new_buffer(module, owner, leaf, members[leaf], parameters_and_buffers)
-            if value is _ABSENT:
-                members.pop(leaf, None)
-            else:
-                members[leaf] = value
+            if leaf in owner._buffers and after is not parameters_and_buffers.get(leaf):
+                _store_new_buffer(module, owner, leaf, after, parameters_and_buffers)
 
 
 def _store_new_buffer(module: Module, owner: Module, leaf: str, tensor: Tensor, given: dict[str, Tensor]) -> None:
