@@ -26,7 +26,7 @@ from ._core.layout import Layout, contiguous
 from ._guarded import Guards, sameness, tensors_at
 from ._replay import Replay, flatten, unflatten
 from ._tensor import Tensor, _new
-from ._tracing import Before, Boundary, CallCapture, NotReplayable, SharedMemory, holder_of, objects_of, tensor_classes
+from ._tracing import Before, Boundary, CallCapture, FormChanged, NotReplayable, SharedMemory, holder_of, objects_of, tensor_classes
 from ._watch import Watch
 from .nn.modules.module import Module
 
@@ -129,7 +129,12 @@ class Compiled:
             return self._called(args, kwargs)
         if isinstance(entry, Replay):
             if not entry.meets(leaves):
-                return entry(leaves)
+                try:
+                    return entry(leaves)
+                except FormChanged as e:
+                    self.entries[key] = "seen"
+                    history.fallback(self.name, str(e))
+                    return self._called(args, kwargs)
             history.fallback(self.name, "an argument shares memory with a tensor from outside")
         elif entry == "seen":
             return self._trace(key, structure, leaves)

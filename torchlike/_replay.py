@@ -314,6 +314,9 @@ class Replay:
                 x._grad._current() if kind == "grad" else x)
 
     def __call__(self, leaves: list):
+        """FormChanged, and nothing done, where an optimizer's step is another one by now."""
+        for step in self.steps if self.draws else self.steps[1:]:  # before the generator or the first step moves
+            step.check()
         drawn = [draw() for draw in self.draws] if self.draws else self.draws
         for source, again in self.guards:
             again(self._value(source, leaves, drawn))

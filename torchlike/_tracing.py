@@ -30,6 +30,13 @@ class SharedMemory(NotReplayable):
     """A replay makes new tensors and cannot say which memory they share; PyTorch's graphs can, so `fullgraph=True` is no reason to raise."""
 
 
+class FormChanged(RuntimeError):
+    """An optimizer would record other operations than those that were traced."""
+
+    def __init__(self) -> None:
+        super().__init__("the optimizer's step changed its form since it was captured")
+
+
 class Capture:
     """What one traced call read besides its arguments; `program.state.capture` while it runs."""
 
@@ -243,6 +250,7 @@ class TracedStep:
     def __init__(self, optimizer: Optimizer, start: int, end: int):
         self.optimizer, self.start, self.end, self.form = optimizer, start, end, _form(optimizer)
         self.updated = [p for group in optimizer.param_groups for p in group["params"] if p._grad is not None]
+        self.together = self._together()
         # our own rules' numbers follow from the groups' options, where these are not tensors and no steps are counted
         counts = any("step" in s for s in optimizer.state.values())
         given = any(isinstance(v, Tensor) for group in optimizer.param_groups for v in group.values())
@@ -264,19 +272,32 @@ class TracedStep:
             for p, g in before:
                 p._grad = g
 
+    def _together(self) -> list[int]:
+        """Which parameters have taken as many steps and are updated in one operation; empty where all have."""
+        state = self.optimizer.state
+        counts = [s["step"] for s in map(state.get, self.updated) if s and "step" in s]
+        if len({id(t._value) if isinstance(t, Tensor) else t for t in counts}) < 2:  # as a step leaves them
+            return []
+        numbers = [float(t) for t in counts]
+        return [] if len(set(numbers)) == 1 else [numbers.index(n) for n in numbers]
+
+    def check(self) -> None:
+        """FormChanged where the step would record other operations than those traced."""
+        if _form(self.optimizer) != self.form or self._together() != self.together:
+            raise FormChanged
+
     def numbers(self) -> list[float]:
-        """The step's numbers; RuntimeError where it would record other operations than those traced."""
+        """The step's numbers; FormChanged, before it counts, where it would record other operations than those traced."""
         options: list = []
         for group in self.optimizer.param_groups:
             options += group.values()
         if self.constant and len(options) == len(self.options) and all(map(operator.is_, options, self.options)) and not self.optimizer._has_step_hooks():
             return self.known
-        same = _form(self.optimizer) == self.form
-        if same:
-            with collected() as numbers, self._with_gradients():
-                self.optimizer.step()
-        if not same or len(numbers) != self.end - self.start:
-            raise RuntimeError("the optimizer's step changed its form since it was compiled; call torchlike.compiler.reset()")
+        self.check()
+        with collected() as numbers, self._with_gradients():
+            self.optimizer.step()
+        if len(numbers) != self.end - self.start:
+            raise FormChanged
         self.options, self.known = options, numbers
         return numbers
 

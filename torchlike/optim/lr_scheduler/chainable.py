@@ -77,7 +77,7 @@ class MultiplicativeLR(_FunctionLR):
     def get_lr(self) -> list:
         self._warn_outside_step()
         lrs = self._lrs()
-        return lrs if self._is_initial else [lr * f(self.last_epoch) for f, lr in zip(self.lr_lambdas, lrs)]
+        return lrs if self._is_initial else [lr * f(self.last_epoch) for f, lr in zip(self.lr_lambdas, lrs, strict=True)]
 
 
 class StepLR(LRScheduler):
