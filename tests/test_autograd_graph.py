@@ -174,6 +174,24 @@ def test_hooks_on_views_that_are_written(torch):
 
 
 @same
+def test_hooks_of_a_leaf_that_is_frozen_for_a_while(torch):
+    log, p = [], torch.ones(3, requires_grad=True)
+    first = p.register_hook(lambda g: g * 2)
+    p.register_post_accumulate_grad_hook(lambda t: log.append(t.grad.tolist()))
+    for k in range(3):
+        p.requires_grad_(False)
+        if k == 2:
+            first.remove()
+        p.requires_grad, p.grad = True, None
+        (p * p).sum().backward()
+    layer = torch.nn.Linear(2, 1)
+    layer.weight.register_hook(lambda g: g * 0)
+    layer.requires_grad_(False).double().requires_grad_()
+    layer(torch.ones(1, 2).double()).sum().backward()
+    return log, layer.weight.grad
+
+
+@same
 def test_hooks_see_the_results_that_are_differentiated(torch):
     """Neither indices nor the statistics that a batch norm keeps."""
     F, found = torch.nn.functional, []

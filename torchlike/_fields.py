@@ -11,7 +11,7 @@ from types import CodeType, FunctionType
 from typing import Any
 
 ENGINE = frozenset("""_value _storage _edge _out _grad _grad_dtype _base _chain _seen _layout _writes _plain _of_data _inference _sparse _former _several
-_unplaced _held _quantizer _trained _dims _inside _sorted _unique _of_leaf _places _expanded _pointers _others""".split())
+_unplaced _held _quantizer _trained _dims _inside _sorted _unique _of_leaf _places _expanded _pointers _others _idle""".split())
 
 _TORCHS = frozenset(("_base", "_grad"))  # PyTorch has these, too: one attribute for all
 _OURS = __name__.partition(".")[0]

@@ -45,6 +45,7 @@ class Tensor(Fields, metaclass=Shown):
     _plain = True  # results of operations on it are plain Tensors
     _of_data: list[int] | None = None  # made by `.data`, or a view of such: the count of writes through these
     _inference = False  # made under inference_mode
+    _idle = None  # the end of the graph with hooks, of a leaf that requires no grad for now
     _dispatches = False  # of a class with `__torch_dispatch__`: see _dispatch/
     _sparse = False  # has no Value: see torchlike.sparse
     _former = False  # what another tensor was before it took another shape in place, and is a view of now: nobody else holds it
@@ -414,13 +415,16 @@ class Tensor(Fields, metaclass=Shown):
                     raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
                 if self._value.aval.dtype.category < dt.FLOAT:  # a class may have a `dtype` of its own
                     raise RuntimeError("only Tensors of floating point and complex dtype can require gradients")
-                self._edge = AccumulateGrad(self)
+                self._edge, self._idle = self._idle or AccumulateGrad(self), None
+                self._edge.aval = self._value.aval
                 self._flagged()
         elif self._edge is not None:
             if not isinstance(self._edge, AccumulateGrad):
                 raise RuntimeError("you can only change requires_grad flags of leaf variables. If you want to use a "
                                    "computed variable in a subgraph that doesn't require differentiation use "
                                    "var_no_grad = var.detach().")
+            if self._edge.hooks is not None or self._edge.post_accumulate is not None:
+                self._idle = self._edge
             self._edge = None
             self._flagged()
 
