@@ -252,3 +252,9 @@ def test_reentrant_blocks_give_all_their_gradients_or_none(torch):
     found = [caught(torch.autograd.grad, block(), x), caught(block().backward, inputs=[x]), x.grad]
     block(outer=True).backward()
     return found, x.grad
+
+
+@same
+def test_jacobians_of_a_region_are_refused(torch):
+    x, w, c = tensors(torch)
+    return caught(torch.func.jacrev(lambda v: c.checkpoint(lambda v: (v @ w).tanh(), v * 2, use_reentrant=False)), x.detach()[0])

@@ -445,7 +445,8 @@ def _backward(trace: Trace, tensors: list) -> tuple[list, list]:
     if not reached:
         return [], []
     for b in reached:  # what was read by a rule alone, outside, is an input because of its gradient
-        _reference(b.value, trace)
+        if _reference(b.value, trace) >= 0:  # computed in here again for a graph outside (utils.checkpoint): the operation has no input to differentiate by
+            raise RuntimeError("torch.func.{grad, vjp, jacrev, hessian} don't yet support saved tensor hooks. Please open an issue with your use case.")
     for t in tensors:
         mark = Value(t._aval)
         trace.enter(mark)
