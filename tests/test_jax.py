@@ -104,3 +104,41 @@ def test_in_place_and_views_under_jit():
     assert jax.jit(f)(x).tolist() == f(x).tolist() == [[7.0, 14.0, 14.0], [3.0, 4.0, 5.0]]
     slope = jax.grad(lambda x: f(x).sum().jax())(x)
     assert slope.tolist() == [[0.0, 0.0, 0.0], [1.0, 1.0, 1.0]]
+
+
+def test_derivatives_where_formulas_bend_or_overflow():
+    """jax.grad goes by an operation's own derivative: what JAX makes of the kernels' formulas is another number, or none, at these points."""
+    import torch as real
+    at = {"logsigmoid": 0.0, "selu": 0.0, "softsign": 0.0, "tanh": 90.0, "tanhshrink": -300.0, "elu": -20.0, "mish": 0.0, "softplus": 0.0}
+
+    def functions(t):
+        F = t.nn.functional
+        yield from [(lambda x, f=getattr(F, name): f(x).sum(), [point, 1.0]) for name, point in at.items()]
+        yield lambda x: F.binary_cross_entropy_with_logits(x, x.detach() * 0 + 0.3), [0.0, 2.0]
+        yield lambda x: x.norm(), [0.0, 0.0]
+        yield lambda x: x.max(), [1.0, 1.0]
+        yield lambda x: x.clamp(0, 1).sum(), [0.0, 1.0]
+        yield lambda x: x.prod(), [0.0, 3.0]
+        yield lambda x: t.special.i0(x).sum(), [0.0, 1.0]
+
+    def want(f, point):
+        x = real.tensor(point, requires_grad=True)
+        first, = real.autograd.grad(f(x), x, create_graph=True)
+        second, = real.autograd.grad(first.sum(), x, allow_unused=True) if first.requires_grad else (None,)
+        return first.tolist(), ((0 * first if second is None else second).tolist())
+
+    def both(f, x):
+        grad = jax.grad(lambda x: f(torch.from_jax(x)).jax())
+        return grad(x), jax.grad(lambda x: grad(x).sum())(x)
+    points = [point for _, point in functions(torch)]
+    got = jax.jit(lambda *xs: [both(f, x) for (f, _), x in zip(functions(torch), xs, strict=True)])(*map(jnp.array, points))
+    for found, (f, point) in zip(got, functions(real), strict=True):
+        np.testing.assert_allclose(found, want(f, point), rtol=1e-4, atol=1e-6)
+
+
+def test_vmapped_functions_are_derived_as_their_operations_are():
+    x = torch.full((2,), 90.0, requires_grad=True)
+    g = torch.vmap(torch.func.grad(torch.tanh))(x)
+    for _ in range(2):
+        g, = torch.autograd.grad(g.sum(), x, create_graph=True)
+    assert g.tolist() == [0.0, 0.0]

@@ -19,6 +19,7 @@ from . import device as _device
 from . import executor, history, host, precision, runs
 from .aval import BOOL, COMPLEX, FLOAT, INT, NUMBERS, Aval
 from .checks import Check, check_later, raise_failed, raise_failed_checks
+from .derived import derived
 from .loops import Loop
 from .registry import Op, View, any_precise_plan, clear_plans, two_devices
 from .silence import silently
@@ -400,7 +401,7 @@ def _run_now(op: Op, values, statics):
             state.capture.passed(plan)
         return plan, tuple(Value(a, META_ARRAY) for a in plan.outs)
     plan = op.plan(avals, statics)
-    arrays = plan.jax(*(concrete(v) if v.__class__ is Value else v for v in values))
+    arrays = derived(plan, *(concrete(v) if v.__class__ is Value else v for v in values))
     return plan, tuple(Value(a, x) for a, x in zip(plan.outs, arrays))
 
 

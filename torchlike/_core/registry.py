@@ -14,8 +14,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from . import derived, precision
 from . import dtype as dt
-from . import precision
 from .arrays import cast
 from .aval import FLOAT, INT, NUMBERS, Aval, aval, broadcast_shapes, forget_unused, result_dtype
 from .derivative import Derivative, ElementwiseDerivative, PiecesAgain, PiecesDerivative, PutDerivative, ViewAgain, ViewDerivative
@@ -511,7 +511,11 @@ def jax_vjp(plan: Plan, needs, xp, arrays):
             full[i] = x
         outs = plan.jax(*full)
         return [outs[i] for i in floating]
-    _, pull = jax.vjp(forward, *(saved[i] for i in wanted))
+    before, derived.state.differentiating = derived.state.differentiating, True
+    try:
+        _, pull = jax.vjp(forward, *(saved[i] for i in wanted))
+    finally:
+        derived.state.differentiating = before
     return [jnp.conj(r) for r in pull([jnp.conj(gs[i]) for i in floating])]
 
 

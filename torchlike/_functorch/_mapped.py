@@ -1,12 +1,13 @@
 """A traced function over a batch, as one operation: jax.vmap of its steps, with the traced backward as its derivative."""
 from __future__ import annotations
 
+import functools
 import itertools
 
 import jax
 import jax.numpy as jnp
 
-from .._core import executable, executor
+from .._core import derived, executable, executor
 from .._core.aval import BOOL, COMPLEX, FLOAT, INT
 from .._core.registry import Op
 
@@ -32,7 +33,7 @@ class Steps:
 
 
 def _run(step):
-    return step[0].jax
+    return functools.partial(derived.step, step[0])
 
 
 def _cut_run(step):
@@ -40,7 +41,7 @@ def _cut_run(step):
     needs = needs or (False,) * len(plan.avals)
 
     def call(*args):
-        return plan.jax(*[x if need or x is None else jax.lax.stop_gradient(x) for x, need in zip(args, needs)])
+        return derived.step(plan, *[x if need or x is None else jax.lax.stop_gradient(x) for x, need in zip(args, needs)])
     return call
 
 

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import jax
+import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
 from .blocks import in_blocks
 from .limits import at_least
@@ -83,11 +86,24 @@ def _many(xp, x) -> bool:
     return xp is np and x.__class__ is np.ndarray and x.size >= MANY and x.dtype == np.float32
 
 
+def _two_parts(xp, x):
+    return xp.maximum(x, np.asarray(0, x.dtype)) + log1p(xp, xp.exp(-xp.abs(x)))
+
+
+@jax.custom_jvp
+def _smooth(x):
+    """Both parts bend at 0, and JAX would see that."""
+    return _two_parts(jnp, x)
+
+
+_smooth.defjvps(lambda t, out, x: t * lax.logistic(x))
+
+
 @in_blocks
 def softplus(xp, x):
     """log(1 + exp(x)) = max(x, 0) + log(1 + e), e = exp(-|x|); for the last, t = e / (2 + e) in the series of _LOGARITHM"""
     if not _many(xp, x):
-        return xp.maximum(x, np.asarray(0, x.dtype)) + log1p(xp, xp.exp(-xp.abs(x)))
+        return _two_parts(np, x) if xp is np else _smooth(x)
     e = np.abs(x)
     np.negative(e, out=e)
     np.exp(e, out=e)
