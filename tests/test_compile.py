@@ -2,6 +2,9 @@
 from __future__ import annotations
 
 import gc
+import os
+import subprocess
+import sys
 from collections import OrderedDict, defaultdict
 
 import numpy as np
@@ -560,3 +563,48 @@ def test_what_is_gone_leaves_no_executables():
             gc.collect()
             counts.append((len(executor.infos), sum(len(info.executables) for info in executor.infos)))
     assert counts[-1] == counts[2]
+
+
+@pytest.mark.parametrize("variable", ["TORCHDYNAMO_DISABLE", "TORCH_COMPILE_DISABLE"])
+def test_switched_off_by_the_environment(variable):
+    program = """if True:
+    import sys
+    if sys.argv[1] == "torchlike":
+        import torchlike
+        torchlike.install()
+    import torch
+    calls = []
+    def f(x):
+        calls.append(torch.compiler.is_compiling())
+        return x + 1
+    compiled, module = torch.compile(f, mode="max-autotune"), torch.nn.Linear(2, 2)
+    print(compiled is f, torch.compile(module) is module, torch.compile()(f) is f, getattr(torch.compile(lambda x: x), "_torchdynamo_orig_callable", None) is None)
+    for _ in range(4):
+        compiled(torch.ones(2))
+    module.compile()
+    print(calls, module(torch.ones(2)).shape, list(torch.compile(module).state_dict()), torch._dynamo.config.disable)
+    for wrong in ({"mode": "nope"}, {"backend": "nope"}, {"fullgraph": True}):
+        try:
+            print(torch.compile(f, **wrong)(torch.ones(1)))
+        except Exception as e:
+            print(type(e).__name__)
+    """
+    said = [subprocess.run([sys.executable, "-c", program, which], env={**os.environ, variable: "1"}, capture_output=True, text=True, check=True).stdout
+            for which in ("torch", "torchlike")]
+    assert said[0] == said[1] and len(said[0].splitlines()) == 5
+
+
+def test_switched_off_for_a_block(monkeypatch):
+    replays, call = [], Replay.__call__
+    monkeypatch.setattr(Replay, "__call__", lambda self, leaves: replays.append(1) or call(self, leaves))
+
+    @torchlike.compile
+    def f(x):
+        return x * 2
+    for _ in range(4):
+        f(torchlike.ones(2))
+    before = len(replays)
+    with torchlike._dynamo.config.patch(disable=True):
+        assert f(torchlike.ones(2)).tolist() == [2, 2] and len(replays) == before > 0
+    f(torchlike.ones(2))
+    assert len(replays) == before + 1 and not torchlike._dynamo.config.disable

@@ -7,6 +7,7 @@ trace cannot see them, is not replayed: it stays recorded eager, and `torchlike.
 from __future__ import annotations
 
 import functools
+import os
 import threading
 import weakref
 from collections.abc import Callable
@@ -43,6 +44,7 @@ class _Running(threading.local):
 
 class _Stance:
     name = "default"  # torch.compiler.set_stance
+    disabled = os.environ.get("TORCH_COMPILE_DISABLE") == "1"  # torch._dynamo.config.disable
 
 
 running, stance = _Running(), _Stance()
@@ -114,7 +116,9 @@ class Compiled:
         return *modes, *[g.key() for g in self.guards]
 
     def __call__(self, *args, **kwargs):
-        if program.state.capture is not None or stance.name == "force_eager" or _somebody_follows():
+        if stance.disabled and self.fullgraph and stance.name != "force_eager":
+            raise RuntimeError(f"torch.compile with fullgraph=True found no compiled frames. Skipped frames:\n  - {self.name}: Dynamo tracing is disabled")
+        if program.state.capture is not None or stance.disabled or stance.name == "force_eager" or _somebody_follows():
             return self.function(*args, **kwargs)
         leaves: list = []
         structure = flatten((args, kwargs), leaves) if args or kwargs else _NO_ARGUMENTS
@@ -302,21 +306,25 @@ def compile(model: Any = None, *, fullgraph: bool = False, dynamic: bool | None 
 
     Guards: shapes, dtypes and requires_grad of tensor arguments, other arguments by value, grad mode, and the
     variables, attributes and containers that the call's Python read, training flags of modules among them. `fullgraph=True` raises where a call cannot be
-    replayed. The other options of torch.compile choose among its back ends; XLA is the only one here.
+    replayed. The other options of torch.compile choose among its back ends; XLA is the only one here. With TORCHDYNAMO_DISABLE=1 in the
+    environment the function or module itself is returned, with TORCH_COMPILE_DISABLE=1 calls run as they are.
     """
     if model is None:
         return functools.partial(compile, fullgraph=fullgraph, dynamic=dynamic, backend=backend, mode=mode, options=options, disable=disable)
     if disable:
         return model
     _check_choice(backend, mode, options)
+    switched_off = os.environ.get("TORCHDYNAMO_DISABLE") == "1"
     if isinstance(model, Module):
-        return OptimizedModule(model, fullgraph)
+        return model if switched_off else OptimizedModule(model, fullgraph)
     if not callable(model):
         raise AssertionError(f"A callable function is expected, but {type(model)} is provided.")
+    if switched_off:
+        return model
     compiled = Compiled(model, getattr(model, "__name__", "function"), None, fullgraph)
 
     @functools.wraps(model)
     def run(*args, **kwargs):
         return compiled(*args, **kwargs)
-    run.compiled = compiled
+    run.compiled, run._torchdynamo_orig_callable = compiled, model  # the second is where libraries look for the function
     return run
