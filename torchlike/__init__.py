@@ -71,6 +71,8 @@ from ._core.dtype import bool_ as bool  # noqa: F401
 from ._core.errors import AcceleratorError, OutOfMemoryError  # noqa: F401
 from ._core.history import explain  # noqa: F401
 from ._core.program import immediate  # noqa: F401
+from ._deprecated import NAMES as _DEPRECATED
+from ._deprecated import asked as _asked
 from ._interop import from_jax, jax_function  # noqa: F401
 from ._public import FUNCTIONS as _functions
 from ._public import called as _called
@@ -171,6 +173,8 @@ def __getattr__(name: str):
         return Tag
     if name == "ScriptModule":
         return jit.ScriptModule
+    if name in _DEPRECATED:
+        return _asked(name)
     if name.endswith("Type"):
         from . import _C
         if name in _C.SIMPLE_TYPES:

@@ -1,6 +1,7 @@
 """What programs take from `torch._utils`: one flat buffer for many tensors, tensors in chunks by size, exceptions that travel."""
 from __future__ import annotations
 
+import os
 import sys
 import traceback
 import warnings
@@ -142,6 +143,11 @@ class ExceptionWrapper:
             raise error
         finally:
             del error  # else this frame and the traceback would hold each other, and the workers with them
+
+
+def cpu_count() -> int | None:
+    """How many processors this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
 
 
 def _get_available_device_type() -> str | None:

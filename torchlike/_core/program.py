@@ -620,3 +620,12 @@ if os.environ.get("TORCHLIKE_IMMEDIATE", "0") not in ("", "0"):
 
 tier = executor.tier
 numpy_only = host.numpy_only
+_of_the_parent: list = []  # programs of the process that this one is a fork of: their executables must not be ended here
+
+
+def leave_jax() -> None:
+    """In a fork of a process that uses JAX: compute with NumPy, and know none of the parent's programs. One that it compiled would be run by XLA, whose
+    threads are not here: forever."""
+    numpy_only()
+    _of_the_parent.append(trie.root)
+    forget_programs()

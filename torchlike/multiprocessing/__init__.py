@@ -3,6 +3,7 @@ from multiprocessing import *  # noqa: F403
 from multiprocessing import __all__ as _stdlib_names
 
 from . import _fork  # noqa: F401  (makes forks safe)
+from ._names import _get_thread_name, _set_thread_name  # noqa: F401
 from ._sharing import get_all_sharing_strategies, get_sharing_strategy, set_sharing_strategy
 from .spawn import (
     ProcessContext,

@@ -40,7 +40,7 @@ def _before() -> None:
 def _in_child() -> None:
     program.lock.release()  # acquired by the thread that is now this process's only one
     if _uses_jax():
-        program.numpy_only()
+        program.leave_jax()
 
 
 if hasattr(os, "register_at_fork"):

@@ -3,16 +3,23 @@ from __future__ import annotations
 
 import itertools
 import multiprocessing
-import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from multiprocessing.context import BaseContext
 from typing import Any, Generic, TypeVar
 
+from torchlike._utils import cpu_count
 from torchlike.ops.random import Generator
 
 from . import _pipes, _utils  # noqa: F401
-from ._iterators import _BaseDataLoaderIter, _MultiProcessingDataLoaderIter, _SingleProcessDataLoaderIter
+from ._iterators import (
+    _BaseDataLoaderIter,
+    _get_distributed_settings,  # noqa: F401
+    _MultiProcessingDataLoaderIter,
+    _sharding_worker_init_fn,  # noqa: F401
+    _share_dist_seed,  # noqa: F401
+    _SingleProcessDataLoaderIter,
+)
 from ._utils.collate import default_collate, default_convert
 from ._utils.fetch import _DatasetKind
 from ._utils.worker import get_worker_info
@@ -22,7 +29,8 @@ from .sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler
 __all__ = ["DataLoader", "_DatasetKind", "default_collate", "default_convert", "get_worker_info"]
 
 _T_co = TypeVar("_T_co", covariant=True)
-_collate_fn_t = Callable[[list], Any]  # schnetpack and opacus name it in annotations
+_collate_fn_t = Callable[[list], Any]  # libraries name them in annotations
+_worker_init_fn_t = Callable[[int], None]
 
 
 class _InfiniteConstantSampler(Sampler):
@@ -183,7 +191,7 @@ class DataLoader(Generic[_T_co]):
         if self._iterator is None:
             self._iterator = self._get_iterator()
         else:
-            self._iterator.restart(self)
+            self._iterator._reset(self)
         return self._iterator
 
     def _get_iterator(self) -> _BaseDataLoaderIter:
@@ -214,7 +222,7 @@ class DataLoader(Generic[_T_co]):
 
     def check_worker_number_rationality(self) -> None:
         """Warn when there are more workers than CPUs for this process."""
-        cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+        cpus = cpu_count()
         if not cpus or self.num_workers <= cpus:
             return
         warnings.warn(

@@ -16,16 +16,16 @@ NEW = 2  # fetches in a row whose operations had not been recorded before
 class Fetches:
     """Calls of a fetcher in turn: recorded, until NEW in a row were new to the recorder, then run operation by operation."""
 
-    def __init__(self, fetch: Callable[[Any], Any]) -> None:
-        self._fetch, self._new = fetch, 0
+    def __init__(self) -> None:
+        self._new = 0
 
-    def __call__(self, index: Any) -> Any:
+    def __call__(self, fetch: Callable[[Any], Any], index: Any) -> Any:
         if program.is_immediate() or program.state.capture is not None:
-            return self._fetch(index)
+            return fetch(index)
         if self._new >= NEW:
             with program.immediate():
-                return self._fetch(index)
+                return fetch(index)
         before = program.trie.size
-        data = self._fetch(index)
+        data = fetch(index)
         self._new = self._new + 1 if program.trie.size > before else 0
         return data

@@ -11,14 +11,21 @@ from torchlike._tensor import Tensor, as_tensor_value
 from ..dataset import Subset, TensorDataset
 from .collate import default_collate
 
-__all__ = ["IterableFetcher", "MapFetcher", "_DatasetKind"]
+__all__ = ["_BaseDatasetFetcher", "_DatasetKind", "_IterableDatasetFetcher", "_MapDatasetFetcher"]
 
 
-class MapFetcher:
-    """Data of a map-style dataset."""
+class _BaseDatasetFetcher:
+    """What fetches from a dataset, by PyTorch's names: libraries put their own in its place, or look at its state."""
 
     def __init__(self, dataset, auto_collation: bool, collate_fn: Callable, drop_last: bool) -> None:
-        self.dataset, self.auto_collation, self.collate_fn = dataset, auto_collation, collate_fn
+        self.dataset, self.auto_collation, self.collate_fn, self.drop_last = dataset, auto_collation, collate_fn, drop_last
+
+    def fetch(self, index: Any) -> Any:
+        raise NotImplementedError
+
+
+class _MapDatasetFetcher(_BaseDatasetFetcher):
+    """Data of a map-style dataset."""
 
     def fetch(self, index: Any) -> Any:
         if not self.auto_collation:
@@ -52,20 +59,20 @@ def _plain_indices(index: Any, length: int) -> bool:
     return type(index) is list and bool(index) and all(type(i) is int and 0 <= i < length for i in index)
 
 
-class IterableFetcher:
+class _IterableDatasetFetcher(_BaseDatasetFetcher):
     """Data of an iterable dataset: an index only says how many samples are wanted."""
 
     def __init__(self, dataset, auto_collation: bool, collate_fn: Callable, drop_last: bool) -> None:
-        self.samples = iter(dataset)
-        self.auto_collation, self.collate_fn, self.drop_last = auto_collation, collate_fn, drop_last
+        super().__init__(dataset, auto_collation, collate_fn, drop_last)
+        self.dataset_iter = iter(dataset)
         self.ended = False
 
     def fetch(self, index: Any) -> Any:
-        if not self.auto_collation:
-            return self.collate_fn(next(self.samples))
         if self.ended:
             raise StopIteration
-        batch = list(itertools.islice(self.samples, len(index)))
+        if not self.auto_collation:
+            return self.collate_fn(next(self.dataset_iter))
+        batch = list(itertools.islice(self.dataset_iter, len(index)))
         self.ended = len(batch) < len(index)
         if not batch or (self.drop_last and self.ended):
             raise StopIteration
@@ -79,6 +86,6 @@ class _DatasetKind:
     Iterable = 1
 
     @staticmethod
-    def create_fetcher(kind: int, dataset, auto_collation: bool, collate_fn: Callable, drop_last: bool):
-        fetcher = MapFetcher if kind == _DatasetKind.Map else IterableFetcher
+    def create_fetcher(kind: int, dataset, auto_collation: bool, collate_fn: Callable, drop_last: bool) -> _BaseDatasetFetcher:
+        fetcher = _MapDatasetFetcher if kind == _DatasetKind.Map else _IterableDatasetFetcher
         return fetcher(dataset, auto_collation, collate_fn, drop_last)

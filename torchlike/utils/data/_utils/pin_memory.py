@@ -2,12 +2,43 @@
 from __future__ import annotations
 
 import copy
+import queue
+import threading
 from collections.abc import Mapping, MutableMapping, MutableSequence, Sequence
 from typing import Any
 
 from ...._tensor import Tensor
+from . import MP_STATUS_CHECK_INTERVAL
+from .worker import ExceptionWrapper
 
 __all__ = ["pin_memory"]
+
+
+def _pin_memory_loop(in_queue: Any, out_queue: queue.Queue, device_id: Any, done_event: threading.Event, device: Any) -> None:
+    """What a thread of a library's loader does until `done_event`: pin what comes as (number, data), and hand it on."""
+    from ....accelerator import set_device_index
+    from ....multiprocessing import _set_thread_name
+    _set_thread_name("pt_data_pin")
+    set_device_index(device_id)
+    while not done_event.is_set():
+        try:
+            number, data = in_queue.get(timeout=MP_STATUS_CHECK_INTERVAL)
+        except queue.Empty:
+            continue
+        if done_event.is_set():
+            return
+        if not isinstance(data, ExceptionWrapper):
+            try:
+                data = pin_memory(data, device)
+            except Exception:
+                data = ExceptionWrapper(where=f"in pin memory thread for device {device_id}")
+        while not done_event.is_set():
+            try:
+                out_queue.put((number, data), timeout=MP_STATUS_CHECK_INTERVAL)
+                break
+            except queue.Full:
+                continue
+        del data  # nothing of a batch is kept while the next is waited for
 
 
 def pin_memory(data: Any, device: Any = None) -> Any:

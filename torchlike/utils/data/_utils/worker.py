@@ -1,12 +1,10 @@
 """What runs in a worker process."""
 from __future__ import annotations
 
-import gc
 import os
 import pickle
 import queue
 import random
-import signal
 import sys
 import threading
 import time
@@ -18,17 +16,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from torchlike._core import program
 from torchlike._utils import ExceptionWrapper
 from torchlike.ops.random import manual_seed
 
 from .. import _pipes
-from . import transport
-from .fetch import IterableFetcher
+from . import MP_STATUS_CHECK_INTERVAL, signal_handling, transport
 
-__all__ = ["ExceptionWrapper", "Finished", "Job", "Resumed", "WorkerInfo", "get_worker_info", "worker_main"]
+__all__ = ["ExceptionWrapper", "Job", "ManagerWatchdog", "WorkerInfo", "get_worker_info", "worker_main"]
 
-WATCH_INTERVAL = 2.0  # seconds between looks whether the parent process still lives
+WATCH_INTERVAL = min(2.0, MP_STATUS_CHECK_INTERVAL)  # seconds between looks whether the parent process still lives
 
 _worker_info: WorkerInfo | None = None
 
@@ -50,24 +46,40 @@ def get_worker_info() -> WorkerInfo | None:
     return _worker_info
 
 
-class Finished(NamedTuple):
+@dataclass(frozen=True)
+class _IterableDatasetStopIteration:
     """A worker's iterable dataset has no more samples."""
 
+    worker_id: int
 
-class Resumed(NamedTuple):
+
+@dataclass(frozen=True)
+class _ResumeIteration:
     """Parent to worker: begin anew; worker to parent: all that comes after belongs to the new epoch."""
 
-    shared_seed: int | None = None  # of data pipes: the same in all workers
+    seed: int | None = None  # of data pipes: the same in all workers
+
+
+class ManagerWatchdog:
+    """Whether the process that started this one still lives."""
+
+    def __init__(self) -> None:
+        self.manager_pid, self.manager_dead = os.getppid(), False
+        self._parent = parent_process()
+
+    def is_alive(self) -> bool:
+        self.manager_dead = self.manager_dead or os.getppid() != self.manager_pid or not (self._parent is None or self._parent.is_alive())
+        return not self.manager_dead
 
 
 class Job(NamedTuple):
     """Everything a worker process is started with."""
 
     connection: Connection
-    forked: bool
     inherited: list  # ends of pipes that a fork copied into the worker and that it must not keep open
     make_fetcher: Callable
     dataset: Any
+    iterable: bool
     base_seed: int
     worker_id: int
     num_workers: int
@@ -77,12 +89,7 @@ class Job(NamedTuple):
 
 def worker_main(job: Job) -> None:
     """Answer requests until the parent closes the connection or dies."""
-    program.numpy_only()
-    parents = program.trie.root  # noqa: F841  held, since its executables must not be ended here
-    program.forget_programs()  # a program that the parent compiled would be run by XLA, whose threads are not here: forever
-    if job.forked:
-        gc.freeze()  # no collection here frees what the parent made: JAX arrays among it, and pages they share
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # the parent's own handler means the parent
+    signal_handling._set_worker_signal_handlers()
     for connection in job.inherited:
         connection.close()
     requests: queue.SimpleQueue = queue.SimpleQueue()
@@ -97,20 +104,16 @@ def worker_main(job: Job) -> None:
 
 def _listen(connection: Connection, requests: queue.SimpleQueue) -> None:
     """Reads at all times, so that the parent can always write; ends the process once the parent is gone."""
-    parent, parent_id = parent_process(), os.getppid()
-
-    def orphan() -> bool:
-        return os.getppid() != parent_id or not parent.is_alive()
-
+    watchdog = ManagerWatchdog()
     try:
         while True:
             if connection.poll(WATCH_INTERVAL):
                 requests.put(connection.recv_bytes())
-            elif orphan():
+            elif not watchdog.is_alive():
                 os._exit(1)
     except (EOFError, OSError):  # the parent closed the connection
         requests.put(None)
-    while not orphan():
+    while watchdog.is_alive():
         time.sleep(WATCH_INTERVAL)
     os._exit(1)
 
@@ -123,7 +126,7 @@ def _answer(job: Job, requests: queue.SimpleQueue) -> None:
     fetcher = failure = None
     finished = False
     try:
-        _set_pipes(job, job.shared_seed)
+        _seed_pipes(job, job.shared_seed)
         if job.init_fn is not None:
             job.init_fn(job.worker_id)
         fetcher = job.make_fetcher(job.dataset)
@@ -131,10 +134,10 @@ def _answer(job: Job, requests: queue.SimpleQueue) -> None:
         failure = ExceptionWrapper(where=where)
     while (encoded := requests.get()) is not None:
         number, index = pickle.loads(encoded)
-        if isinstance(index, Resumed):
+        if isinstance(index, _ResumeIteration):
             finished, failure = False, None
             try:
-                _set_pipes(job, index.shared_seed, False)
+                _seed_pipes(job, index.seed)
                 fetcher = job.make_fetcher(job.dataset)
             except Exception:
                 failure = ExceptionWrapper(where=where)
@@ -147,20 +150,18 @@ def _answer(job: Job, requests: queue.SimpleQueue) -> None:
             try:
                 data = fetcher.fetch(index)
             except Exception as error:
-                if isinstance(error, StopIteration) and isinstance(fetcher, IterableFetcher):
-                    finished, data = True, Finished()
+                if isinstance(error, StopIteration) and job.iterable:
+                    finished, data = True, _IterableDatasetStopIteration(job.worker_id)
                 else:
                     data = ExceptionWrapper(where=where)
         _send(job.connection, number, data, where)
         del data
 
 
-def _set_pipes(job: Job, seed: int | None, first: bool = True) -> None:
-    """Data pipes: one order in all workers, of which each takes its part."""
+def _seed_pipes(job: Job, seed: int | None) -> None:
+    """Data pipes: one order in all workers."""
     if seed is not None:
         _pipes.seed(job.dataset, seed)
-    if first and _pipes.any_kind(job.dataset):
-        _pipes.settings().apply_sharding(job.dataset, job.num_workers, job.worker_id)
 
 
 def _send(connection: Connection, number: int, data: Any, where: str) -> None:

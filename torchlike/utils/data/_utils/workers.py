@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import re
-import signal
 import socket
 import time
 import warnings
@@ -15,12 +14,12 @@ from collections.abc import Iterator
 from multiprocessing.connection import wait as wait_for_any
 from typing import Any
 
-from . import transport
+from . import MP_STATUS_CHECK_INTERVAL, transport
+from .endings import reason
 from .worker import Job, worker_main
 
 __all__ = ["Workers"]
 
-LOOK_INTERVAL = 5.0  # seconds between looks at the processes themselves, should the system's notice of a death be late
 PATIENCE = 5.0  # seconds a worker gets to finish what it is doing when the loader closes
 
 
@@ -42,7 +41,7 @@ class Workers:
                 self.connections.append(ours)
                 inherited = list(self.connections) if forked else []
                 process = context.Process(target=worker_main, daemon=True, args=(
-                    Job(theirs, forked, inherited, worker_id=worker_id, num_workers=count, **job),))
+                    Job(theirs, inherited, worker_id=worker_id, num_workers=count, **job),))
                 try:
                     _start(process)
                 finally:
@@ -78,7 +77,7 @@ class Workers:
         """
         deadline = time.monotonic() + timeout if timeout else None
         while True:
-            wait = LOOK_INTERVAL if deadline is None else min(LOOK_INTERVAL, max(deadline - time.monotonic(), 0))
+            wait = MP_STATUS_CHECK_INTERVAL if deadline is None else min(MP_STATUS_CHECK_INTERVAL, max(deadline - time.monotonic(), 0))
             ready = [self.sources[source] for source in wait_for_any(list(self.sources), wait)]
             if not ready or None in ready:
                 dead = [i for i, p in enumerate(self.processes) if not p.is_alive()]
@@ -101,7 +100,7 @@ class Workers:
         for i in dead:
             self.processes[i].join(PATIENCE)
         pids = ", ".join(str(self.processes[i].pid) for i in dead)
-        reasons = [_reason(self.processes[i]) for i in dead]
+        reasons = [reason(p.pid, p.exitcode) if p.exitcode else None for p in map(self.processes.__getitem__, dead)]
         cause = next((RuntimeError(r) for r in reasons if r), None)
         raise RuntimeError(f"DataLoader worker (pid(s) {pids}) exited unexpectedly") from cause
 
@@ -147,17 +146,3 @@ def _hang_up(connection) -> None:
         except OSError:
             pass  # the worker is gone already
     connection.close()
-
-
-def _reason(process) -> str | None:
-    code = process.exitcode
-    if code is None or code == 0:
-        return None
-    if code > 0:
-        return (f"DataLoader worker (pid {process.pid}) exited unexpectedly with exit code {code}. Details are lost "
-                "due to multiprocessing. Rerunning with num_workers=0 may give better error trace.")
-    text = f"DataLoader worker (pid {process.pid}) is killed by signal: {signal.strsignal(-code)}. "
-    if -code == getattr(signal, "SIGBUS", None):
-        text += ("It is possible that dataloader's workers are out of shared memory. Please try to raise your shared "
-                 "memory limit.")
-    return text

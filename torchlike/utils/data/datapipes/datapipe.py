@@ -119,3 +119,46 @@ class MapDataPipe(_Pipe, Dataset[_T_co]):
 
 
 IterDataPipe._kind, MapDataPipe._kind = IterDataPipe, MapDataPipe
+
+
+class _SerializationWrapper:
+    """A pipe around another one, whose state is that other pipe: loaders of libraries hand this to their workers."""
+
+    def __init__(self, datapipe: Any) -> None:
+        self._datapipe = datapipe
+
+    def __getstate__(self) -> tuple:
+        return (self._datapipe,)
+
+    def __setstate__(self, state: tuple) -> None:
+        self.__init__(*state)
+
+    def __len__(self) -> int:
+        try:
+            return len(self._datapipe)
+        except Exception as e:
+            raise TypeError(f"{type(self).__name__} instance doesn't have valid length") from e
+
+
+class _IterDataPipeSerializationWrapper(_SerializationWrapper, IterDataPipe):
+    """The samples of another pipe."""
+
+    def __init__(self, datapipe: IterDataPipe) -> None:
+        super().__init__(datapipe)
+        self._datapipe_iter: Iterator | None = None
+
+    def __iter__(self) -> Iterator:
+        self._datapipe_iter = iter(self._datapipe)
+        return self
+
+    def __next__(self) -> Any:
+        if self._datapipe_iter is None:
+            raise AssertionError("Iterator has not been initialized; call __iter__() before __next__()")
+        return next(self._datapipe_iter)
+
+
+class _MapDataPipeSerializationWrapper(_SerializationWrapper, MapDataPipe):
+    """The samples of another pipe."""
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._datapipe[index]
