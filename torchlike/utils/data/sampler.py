@@ -138,9 +138,10 @@ class BatchSampler(Sampler[list[int]]):
 
     def __iter__(self) -> Iterator[list[int]]:
         indices = iter(self.sampler)
+        if self.drop_last:  # asks a sampler that is its own iterator for a new one once, as PyTorch does
+            yield from map(list, zip(*[indices] * self.batch_size))
+            return
         while batch := list(itertools.islice(indices, self.batch_size)):
-            if self.drop_last and len(batch) < self.batch_size:
-                return
             yield batch
 
     def __len__(self) -> int:

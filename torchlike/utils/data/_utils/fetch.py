@@ -1,7 +1,6 @@
 """How one index, or one list of indices, becomes data."""
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -72,8 +71,13 @@ class _IterableDatasetFetcher(_BaseDatasetFetcher):
             raise StopIteration
         if not self.auto_collation:
             return self.collate_fn(next(self.dataset_iter))
-        batch = list(itertools.islice(self.dataset_iter, len(index)))
-        self.ended = len(batch) < len(index)
+        batch = []
+        for _ in index:  # not by itertools: it would ask a dataset that is its own iterator for a new one
+            try:
+                batch.append(next(self.dataset_iter))
+            except StopIteration:
+                self.ended = True
+                break
         if not batch or (self.drop_last and self.ended):
             raise StopIteration
         return self.collate_fn(batch)
