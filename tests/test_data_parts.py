@@ -318,3 +318,12 @@ def test_names_that_torch_no_longer_wants_used():
         return [*out, [(str(w.message), os.path.basename(w.filename)) for w in said], torch._utils.cpu_count(), torch.utils.data._utils.HAS_NUMPY,
                 torch.utils.data._utils.python_exit_status]
     same(case)
+
+
+def test_batches_that_default_collate_refuses():
+    def case(torch):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # torch's, of prototypes
+            tensors = torch.nested.nested_tensor([torch.ones(2)]), torch.eye(2).to_sparse(), torch.eye(2).to_sparse_csr(), torch.eye(2).to_sparse_bsc((1, 1))
+            return [outcome(lambda x=x: torch.utils.data.default_collate([x, x])) for x in tensors]
+    same(case)

@@ -95,6 +95,10 @@ def collate(batch: list, *, collate_fn_map: dict | None = None) -> Any:
 
 def collate_tensor_fn(batch: list, *, collate_fn_map: dict | None = None) -> Tensor:
     import torchlike as torch  # the public function, which classes of tensors take over, is above
+    kind = "nested" if batch[0].is_nested else "sparse" if batch[0].layout not in (torch.strided, torch.jagged) else None
+    if kind is not None:
+        raise RuntimeError(f"Batches of {kind} tensors are not currently supported by the default collate_fn; please provide a custom collate_fn to handle "
+                           "them appropriately.")
     return torch.stack(batch, 0)
 
 
