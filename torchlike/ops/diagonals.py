@@ -119,6 +119,26 @@ def fill_diagonal_(self, fill_value, wrap: bool = False) -> Tensor:
 Tensor.fill_diagonal_ = fill_diagonal_
 
 
+def _lower(row: int, col: int, offset: int, dtype) -> np.ndarray:
+    """Places on and below a diagonal: a row has its first columns."""
+    return _places(np.zeros(row, np.int64), np.clip(np.arange(offset + 1, offset + 1 + row), 0, col), dtype)
+
+
+def _upper(row: int, col: int, offset: int, dtype) -> np.ndarray:
+    """Places on and above a diagonal: a row has its last columns."""
+    first = np.clip(np.arange(offset, offset + row), 0, col)
+    return _places(first, col - first, dtype)
+
+
+def _places(first: np.ndarray, counts: np.ndarray, dtype) -> np.ndarray:
+    """(2, places): so many columns of each row from its first on. np.tril_indices looks at all places of the matrix."""
+    ends = np.cumsum(counts)
+    made = np.empty((2, int(ends[-1]) if ends.size else 0), dtype)
+    made[0] = np.repeat(np.arange(counts.size, dtype=dtype), counts)
+    np.subtract(np.arange(made.shape[1], dtype=dtype), np.repeat((ends - counts - first).astype(dtype), counts), out=made[1])
+    return made
+
+
 def _triangle(name: str, find):
     def f(row: int, col: int, offset: int = 0, *, dtype=dt.int64, device=None, layout=None) -> Tensor:
         strided_only(layout, name)
@@ -126,11 +146,11 @@ def _triangle(name: str, find):
             raise not_implemented(name, _check_dtype(dtype))
         if row < 0 or col < 0:
             raise RuntimeError(f"{'row' if row < 0 else 'col'} must be non-negative, got {row if row < 0 else col}")
-        return place(np.stack(find(row, offset, col)).astype(dtype.np), dev.resolve(device))
+        return place(find(row, col, offset, dtype.np), dev.resolve(device))
 
     f.__name__ = f.__qualname__ = name
     f.__doc__ = f"(2, count) rows and columns of a matrix's {'lower' if name[:4] == 'tril' else 'upper'} triangle."
     return public(method=False)(f)
 
 
-tril_indices, triu_indices = _triangle("tril_indices", np.tril_indices), _triangle("triu_indices", np.triu_indices)
+tril_indices, triu_indices = _triangle("tril_indices", _lower), _triangle("triu_indices", _upper)

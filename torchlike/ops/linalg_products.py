@@ -18,6 +18,7 @@ from .linalg_common import adjoint, each, need_float, need_square
 from .linalg_solve import inv, solve
 from .matmul import matmul, multi_dot
 from .ranges import eye
+from .shape_views import RESHAPE
 
 _SHORT, _MANY = 1 << 8, 1 << 14  # a Kronecker product's elements in a row of the second matrix, and in all
 
@@ -98,10 +99,10 @@ def kron(input, other: Tensor) -> Tensor:
         long = a[-1] * b[-1]
         left = input.reshape(*a, 1).expand(*a, b[-1]).reshape([*[x for s in a[:-1] for x in (s, 1)], long])
         right = other.reshape(*b[:-1], 1, b[-1]).expand(*b[:-1], a[-1], b[-1]).reshape([*[x for s in b[:-1] for x in (1, s)], long])
-        return (left * right).reshape([x * y for x, y in zip(a, b)])
-    left = input.reshape([x for s in a for x in (s, 1)])
-    right = other.reshape([x for s in b for x in (1, s)])
-    return (left * right).reshape([x * y for x, y in zip(a, b)])
+    else:
+        left = input.reshape([x for s in a for x in (s, 1)])
+        right = other.reshape([x for s in b for x in (1, s)])
+    return apply(RESHAPE, (left * right,), (tuple([x * y for x, y in zip(a, b)]),))  # no view, as in torch: the product need not be kept beside it
 
 
 def _cross(xp, a, b, dim):

@@ -16,6 +16,7 @@ from .._public import public, with_out
 from .._tensor import Tensor, apply
 from .circular import has_doubles, polynomial
 from .host_calls import on_host
+from .incomplete_gamma import incomplete
 from .pointwise import only, operands
 from .unary import digamma, lgamma, special, trigamma
 
@@ -139,7 +140,9 @@ def _incomplete(xp, name, a, x):
     lower = name == "gammainc"
     # XLA's float32 is off by 1e-3 from 10000 on
     wide = np.float64 if xp is not np and has_doubles() else a.dtype
-    made = getattr(special(xp), name)(a.astype(wide), x.astype(wide)).astype(a.dtype)
+    whole = getattr(special(xp), name)
+    wider, arguments = wide != a.dtype and a.size, (a.astype(wide), x.astype(wide))
+    made = (incomplete(whole, *xp.broadcast_arrays(*arguments), lower) if wider else whole(*arguments)).astype(a.dtype)
     for where, value in (((a == 0) & (x == 0), np.nan), ((a == 0) & (x > 0), lower), (xp.isposinf(x) & (a >= 0), lower),
                          (xp.isposinf(a) & (x >= 0), 1 - lower), (xp.isposinf(a) & xp.isposinf(x), np.nan)):
         made = xp.where(where, _c(value, a), made)
