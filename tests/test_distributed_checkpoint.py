@@ -310,3 +310,22 @@ def test_an_optimizers_state_before_its_first_step(subject, oracle):
         init(late := torch.optim.Adam([p], lr=0.1))
         found.append([*out, dict(late.state), p.grad.tolist()])
     close(found[1], found[0])
+
+
+@pytest.mark.parametrize("keys", [None, {"model"}, {"deep.a", "step"}, {"list.1", "optim.state"}])
+@pytest.mark.parametrize("direction", ["forth", "back"])
+def test_whole_checkpoints_into_an_empty_state(subject, oracle, tmp_path, direction, keys):
+    """What lightning and accelerate merge the checkpoints of many ranks with."""
+    writer, reader = (subject, oracle) if direction == "back" else (oracle, subject)
+    model, optimizer = parts(writer)[1].get_state_dict(*trained(writer))
+    parts(writer)[0].save({**state(writer), "model": model, "optim": optimizer}, checkpoint_id=tmp_path)
+    made = []
+    for torch in (oracle, reader):
+        format_utils, loader = parts(torch)[2], importlib.import_module(f"{torch.__name__}.distributed.checkpoint.state_dict_loader")
+        assert format_utils._load_state_dict is loader._load_state_dict
+        made.append({})
+        loader._load_state_dict(made[-1], storage_reader=parts(torch)[0].FileSystemReader(tmp_path), planner=format_utils._EmptyStateDictLoadPlanner(keys),
+                                no_dist=True)
+    assert close(plain(made[0]), plain(made[1])) and made[0]
+    with pytest.raises(parts(reader)[0].CheckpointException, match="not state_dict"):
+        loader._load_state_dict({"a": 1}, parts(reader)[0].FileSystemReader(tmp_path), planner=format_utils._EmptyStateDictLoadPlanner(), no_dist=True)

@@ -17,6 +17,25 @@ from .._tensor import Tensor
 from ..autograd.grad_mode import enable_grad
 from ..utils.hooks import RemovableHandle
 from . import _rules, _sparse
+from ._for_libraries import (
+    DeviceDict,  # noqa: F401
+    DeviceDtypeDict,  # noqa: F401
+    GroupsTensors,
+    _capturable_doc,  # noqa: F401
+    _default_to_fused_or_foreach,  # noqa: F401
+    _device_dtype_check_for_fused,
+    _differentiable_doc,  # noqa: F401
+    _disable_dynamo_if_unsupported,  # noqa: F401
+    _foreach_doc,  # noqa: F401
+    _fused_doc,  # noqa: F401
+    _get_capturable_supported_devices,  # noqa: F401
+    _get_scalar_dtype,  # noqa: F401
+    _get_value,  # noqa: F401
+    _maximize_doc,  # noqa: F401
+    _params_doc,  # noqa: F401
+    _stack_if_compiling,  # noqa: F401
+    _view_as_real,  # noqa: F401
+)
 
 ParamsT: TypeAlias = Iterable[Tensor] | Iterable[dict[str, Any]] | Iterable[tuple[str, Tensor]]
 params_t = ParamsT
@@ -117,7 +136,7 @@ def _with_hooks(step: Callable) -> Callable:
     return run
 
 
-class Optimizer:
+class Optimizer(GroupsTensors):
     """The base of all optimizers: `step` of a subclass reads `self.param_groups` and keeps what it needs in `self.state`.
 
     `params` are tensors, (name, tensor) pairs, or dicts with 'params' and options that differ from `defaults`.
@@ -394,7 +413,7 @@ class Optimizer:
                 yield from self._updates({**group, "params": again}, names, create)
             return
         if self._unchecked_fused and params:
-            _check_fusible(params[0])
+            _device_dtype_check_for_fused(params[0])
             self._unchecked_fused = False
         if SPARSE_FORMS:
             _sparse.refuse("Adam" if "decoupled_weight_decay" in self.defaults and "amsgrad" in self.defaults else self.__class__.__name__, params)
@@ -478,15 +497,3 @@ def check_fused(optimizer: Optimizer, fused: bool | None, foreach: bool | None, 
         optimizer._step_supports_amp_scaling = optimizer._unchecked_fused = True
         if foreach:
             raise RuntimeError("`fused` and `foreach` cannot be `True` together.")
-
-
-_FUSED_ON = ["mps", "cuda", "xpu", "hpu", "cpu", "mtia", "privateuseone"]
-
-
-def _check_fusible(p: Tensor) -> None:
-    """torch's RuntimeError of the first step with `fused=True`: like torch, of the first parameter alone."""
-    if not p.is_floating_point() or p.device.type not in _FUSED_ON:
-        raise RuntimeError(
-            "`fused=True` requires all the params to be floating point Tensors of "
-            f"supported devices: {_FUSED_ON} but {p.dtype} and {p.device.type}"
-        )

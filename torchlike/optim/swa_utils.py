@@ -14,6 +14,7 @@ from .._tensor import Tensor
 from ..autograd.grad_mode import no_grad
 from ..nn.modules.batchnorm import _BatchNorm
 from ..nn.modules.module import Module
+from ..utils._foreach_utils import _group_tensors_by_device_and_dtype  # noqa: F401  (libraries take it from here)
 from .lr_scheduler import LRScheduler
 from .lr_scheduler.base import check_optimizer, per_group
 from .optimizer import Optimizer
