@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from ._core import history
 from ._core.rng import Generator
 from ._guarded import CONTAINERS, LONG, MISSING, PLAIN, content, held_by, identity, value_at
 from ._tensor import Tensor
@@ -177,7 +178,7 @@ class Watch:
         return True
 
     def _refuse(self, reason: str, frame: FrameType | None = None) -> None:
-        where = "" if frame is None else f" at {os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}"
+        where = "" if frame is None else f" at {history.shown((frame.f_code.co_filename, frame.f_lineno))}"
         self.reason = self.reason or reason + where
 
     # -- events of the interpreter -----------------------------------------------------------------------------------------

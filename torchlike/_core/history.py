@@ -1,6 +1,7 @@
 """What `torchlike.explain()` prints: how each program ended, how it ran, and what its compilation cost."""
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import warnings
@@ -9,6 +10,7 @@ from collections import deque
 from typing import Any, NamedTuple
 
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_TYPED = ("<ipython-input", "<stdin>", "<python-input", "<console>", "<doctest", "<timed ", "<magic-timeit>")  # what a user wrote, though in no file
 
 
 class Entry(NamedTuple):
@@ -50,6 +52,11 @@ def fallback(name: str, reason: str) -> None:
         fallbacks.append((name, reason))
 
 
+def _is_user(name: str) -> bool:
+    """Whether a file name is that of code outside torchlike which somebody wrote: not of what was generated, nor of a decorator like `no_grad()`."""
+    return not name.startswith((HERE, "<", contextlib.__file__)) or name.startswith(_TYPED)
+
+
 def _place() -> tuple[str, int]:
     """File and line of the innermost frame outside torchlike; every program asks."""
     frame = sys._getframe(2)
@@ -57,7 +64,7 @@ def _place() -> tuple[str, int]:
         name = frame.f_code.co_filename
         ours = _is_ours.get(name)
         if ours is None:
-            ours = _is_ours[name] = name.startswith((HERE, "<"))
+            ours = _is_ours[name] = not _is_user(name)
         if not ours:
             return name, frame.f_lineno
         frame = frame.f_back
@@ -76,15 +83,22 @@ def warn(message: str, once: bool = False) -> None:
 def outside() -> int:
     """The stack level of whoever called torchlike, for a warning of the caller's."""
     level, frame = 1, sys._getframe(1)
-    while frame.f_back is not None and frame.f_code.co_filename.startswith((HERE, "<")):
+    while frame.f_back is not None and not _is_user(frame.f_code.co_filename):
         level, frame = level + 1, frame.f_back
     return level
 
 
 def shown(place: tuple[str, int]) -> str:
-    """'file:line'."""
+    """'file:line', and 'In[3]:line' of a notebook's cell."""
     name, line = place
-    return f"{os.path.basename(name)}:{line}" if line else name
+    return f"{_cell(name) or os.path.basename(name)}:{line}" if line else name
+
+
+def _cell(name: str) -> str | None:
+    """What IPython calls the cell whose code has this file name: the name itself tells nobody which one it was."""
+    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+    known = getattr(getattr(shell, "compile", None), "format_code_name", lambda name: None)(name)
+    return known and known[1]
 
 
 def user_line() -> str:

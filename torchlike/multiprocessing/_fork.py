@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import warnings
 
 import jax
 
@@ -45,3 +46,5 @@ def _in_child() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_before, after_in_parent=program.lock.release, after_in_child=_in_child)
+    # JAX warns of every fork, a notebook's `!ls` among them, that it "will likely lead to a deadlock"
+    warnings.filterwarnings("ignore", r"os\.fork\(\) was called.*JAX is multithreaded", RuntimeWarning)
