@@ -44,6 +44,19 @@ def test_bad_dims(torch, name):
             {f"scalar, {d}": error(function, scalar, *first, d, *rest) for d in (0, -1, 1, -2)})
 
 
+@pytest.mark.parametrize("call", [
+    "F.linear(f(28, 28).byte(), f(10, 784), f(10))", "F.linear(f(28, 28).byte(), f(10, 784))", "F.linear(f(2, 3, 4).byte(), f(5, 6), f(5))",
+    "F.linear(f(4).byte(), f(5, 6), f(5))", "F.linear(f(2, 3), f(4, 7), f(4).byte())", "F.linear(f(2, 3), f(4, 3), f(5).byte())",
+    "torch.mm(f(2, 3).byte(), f(4, 5))", "f(2, 3).byte() @ f(4, 5)",
+    "f(2, 2, 3).byte() @ f(4, 5)", "f(2, 2, 3).byte() @ f(2, 4, 5)", "f(3).byte() @ f(4)", "f(2, 3).byte() @ f(4)", "torch.mv(f(2, 3).byte(), f(4))",
+    "torch.bmm(f(2, 2, 3).byte(), f(2, 4, 5))", "torch.addmm(f(5), f(2, 3).byte(), f(4, 5))", "torch.addmv(f(2), f(2, 3).byte(), f(4))",
+    "torch.addmv(f(2).byte(), f(2, 3), f(3))", "torch.baddbmm(f(5), f(2, 2, 3).byte(), f(2, 4, 5))"])
+@same
+def test_products_of_which_neither_shapes_nor_dtypes_fit(torch, call):
+    """PyTorch's words, which tell of the one that it looks at first."""
+    return said(lambda: eval(call, {"torch": torch, "F": torch.nn.functional, "f": torch.ones}))
+
+
 @same
 def test_shapes_that_do_not_fit(torch):
     a, b = torch.ones(2, 3), torch.ones(4, 5)

@@ -139,7 +139,8 @@ def matmul(input, other: Tensor) -> Tensor:
         raise TypeError(f"matmul(): argument 'other' (position 2) must be Tensor, not {class_name(other)}")
     if not a.ndim or not b.ndim:
         raise RuntimeError(f"both arguments to matmul need to be at least 1D, but they are {a.ndim}D and {b.ndim}D")
-    _same_dtype(input, other)
+    if a.ndim == 1 and b.ndim == 1:
+        _same_dtype(input, other)
     k1, k2 = a.shape[-1], b.shape[-2] if b.ndim > 1 else b.shape[0]
     if k1 != k2:
         if a.ndim == 1 and b.ndim == 1:
@@ -152,6 +153,7 @@ def matmul(input, other: Tensor) -> Tensor:
             raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({m}x{k1} and {k2}x{b.shape[-1]})")
         raise RuntimeError(f"Expected size for first two dimensions of batch2 tensor to be: [{math.prod(broadcast_shapes(a.shape[:-2], b.shape[:-2]))}, "
                            f"{k1}] but got: [{math.prod(broadcast_shapes(a.shape[:-2], b.shape[:-2]))}, {k2}].")
+    _same_dtype(input, other)
     if a.ndim == 2 and b.ndim == 2:
         return apply(_NAMED["mm"], (input, other))
     if a.ndim == 1 and b.ndim == 1:
@@ -178,9 +180,9 @@ def _mm_by(op: Op, input: Tensor, mat2: Tensor) -> Tensor:
 
 
 def _check_mm(a: Tensor, b: Tensor) -> None:
-    _same_dtype(a, b)
     if a._value.aval.shape[1] != b._value.aval.shape[0]:
         raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({a.shape[0]}x{a.shape[1]} and {b.shape[0]}x{b.shape[1]})")
+    _same_dtype(a, b)
 
 
 @public(out=True)
@@ -195,10 +197,10 @@ def _bmm_by(op: Op, input: Tensor, mat2: Tensor) -> Tensor:
     a, b = input._value.aval, mat2._value.aval
     if a.ndim != 3 or b.ndim != 3:
         raise RuntimeError(f"{'batch1' if a.ndim != 3 else 'batch2'} must be a 3D tensor")
-    _same_dtype(input, mat2)
     if a.shape[0] != b.shape[0] or a.shape[2] != b.shape[1]:
         raise RuntimeError(f"Expected size for first two dimensions of batch2 tensor to be: [{a.shape[0]}, {a.shape[2]}] but got: "
                            f"[{b.shape[0]}, {b.shape[1]}].")
+    _same_dtype(input, mat2)
     return apply(op, (input, mat2))
 
 
@@ -207,9 +209,9 @@ def mv(input, vec: Tensor) -> Tensor:
     """The product of a matrix and a vector."""
     if input.ndim != 2 or vec.ndim != 1:
         raise RuntimeError(f"vector + matrix @ vector expected, got {1}, {input.ndim}, {vec.ndim}")
-    _same_dtype(input, vec)
     if input.shape[1] != vec.shape[0]:
         raise RuntimeError(f"size mismatch, got input ({input.shape[0]}), mat ({input.shape[0]}x{input.shape[1]}), vec ({vec.shape[0]})")
+    _same_dtype(input, vec)
     return apply(_NAMED["mv"], (input, vec))
 
 
@@ -289,7 +291,7 @@ def addmm(input, mat1: Tensor, mat2: Tensor, *, beta=1, alpha=1) -> Tensor:
 @public(inplace=True, out=True)
 def addmv(input, mat: Tensor, vec: Tensor, *, beta=1, alpha=1) -> Tensor:
     """beta * input + alpha * (mat @ vec)."""
-    if input.dtype is not mat.dtype or input.dtype is not vec.dtype:
+    if mat.ndim == 2 and vec.ndim == 1 and mat.shape[1] == vec.shape[0] and (input.dtype is not mat.dtype or input.dtype is not vec.dtype):
         raise RuntimeError(f"addmv input tensors must have the same dtype, but got {input.dtype.short}, {mat.dtype.short}, and {vec.dtype.short}")
     product = mv(mat, vec)
     if input.ndim > 1 or input.numel() not in (1, mat.shape[0]):
@@ -402,20 +404,21 @@ def _odd_linear(input, weight, bias) -> Tensor:
         return out if bias is None else out + bias
     if w.ndim > 2:
         raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {w.ndim}D")
+    in_place = bias is not None and x.ndim > 2 and not input.is_contiguous()  # torch adds the bias to the finished product
+    if bias is not None and not in_place:
+        for name, t in (("self", bias), ("mat1", input)):
+            if t.dtype is not w.dtype:
+                raise RuntimeError(f"{name} and mat2 must have the same dtype, but got {t.dtype.short} and {w.dtype.short}")
     if x.shape[-1] != w.shape[1]:
         raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({math.prod(x.shape[:-1])}x{x.shape[-1]} and {w.shape[1]}x{w.shape[0]})")
-    if x.dtype is not w.dtype and bias is not None:
-        raise RuntimeError(f"mat1 and mat2 must have the same dtype, but got {x.dtype.short} and {w.dtype.short}")
     if x.dtype is not w.dtype:
         raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {x.dtype.c_name} != {w.dtype.c_name}")
     if bias is not None:
         b, out = bias._value.aval, (*x.shape[:-1], w.shape[0])
         if b.shape != (w.shape[0],) and (b.ndim > len(out) or any(m not in (1, n) for m, n in zip(b.shape[::-1], out[::-1]))):
             bias.expand(math.prod(out[:-1]), out[-1])  # raises, as of the product of matrices that torch makes of it
-        if b.dtype is not x.dtype and x.ndim > 2 and not input.is_contiguous():  # torch adds it in place, to the finished product
+        if b.dtype is not x.dtype and in_place:
             return apply(LINEAR_ALONE, (input, weight)).add_(bias)
-        if b.dtype is not x.dtype:
-            raise RuntimeError(f"self and mat2 must have the same dtype, but got {b.dtype.short} and {w.dtype.short}")
     return apply(LINEAR_ALONE, (input, weight)) + bias
 
 
