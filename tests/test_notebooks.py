@@ -1,5 +1,6 @@
 """Cells that IPython runs, as a notebook's kernel does."""
 import os
+import re
 import subprocess
 import sys
 import textwrap
@@ -44,3 +45,15 @@ def test_a_warning_names_the_cell(tmp_path):
 def test_shell_commands_warn_of_no_deadlock(tmp_path):
     text = printed(tmp_path, "import torchlike as torch\ntorch.ones(3).jax();", "!echo one && echo two", "%%bash\necho three")
     assert all(x in text for x in ("one", "two", "three")) and "deadlock" not in text, text
+
+
+def test_nodes_are_shown_as_pytorchs(tmp_path):
+    cells = ("x = torch.ones(2, requires_grad=True)\nx.exp().grad_fn", "(x * 2).grad_fn.next_functions", "print(x.exp().grad_fn)", """
+        class Twice(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x * 2
+        Twice.apply(x).grad_fn
+        """)
+    ours, theirs = (re.sub("0x[0-9a-f]+", "0x", printed(tmp_path, start, *cells)) for start in ("import torchlike as torch", "import torch"))
+    assert ours == theirs and "<ExpBackward0 at 0x>" in ours, ours

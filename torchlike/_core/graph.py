@@ -4,6 +4,7 @@ from __future__ import annotations
 import weakref
 from collections import OrderedDict
 from collections.abc import Iterable
+from typing import Any
 
 from .dtype import FLOAT
 from .grad_mode import mode
@@ -41,6 +42,10 @@ class Node:
 
     def __repr__(self):
         return f"<{self.torch_name} object at {hex(id(self))}>"
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """What IPython shows, which words it otherwise where a class has no repr of its own, as torch's have none."""
+        printer.text(repr(self).replace(" object at ", " at "))
 
     @property
     def next_functions(self) -> tuple:

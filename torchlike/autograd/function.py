@@ -93,6 +93,8 @@ class FunctionNode(Node):
     def __repr__(self):
         return f"<torch.autograd.function.{self.cls.__name__}Backward object at {hex(id(self))}>"
 
+    _repr_pretty_ = Node._repr_pretty_  # IPython asks the class that has the repr
+
     @property
     def n_outputs(self) -> int:
         return len(self.avals)
