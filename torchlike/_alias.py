@@ -72,6 +72,8 @@ def _explain_missing(module: ModuleType) -> None:
         own = module.__name__
 
         def __getattr__(name: str) -> Any:
+            if name == "__path__":  # each `from module import name` asks for it, in a function at every call
+                raise AttributeError(f"module {module.__name__!r} has no attribute '__path__'")
             submodule = sys.modules.get(f"{own}.{name}")
             if submodule is not None:  # still being loaded: Python itself would look there, but not after an ImportError
                 return submodule
