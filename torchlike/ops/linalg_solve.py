@@ -14,6 +14,7 @@ from .._tensor import Tensor, apply
 from .linalg_common import adjoint, by_columns, each, eye_like, lapack, need_float, need_matrix, need_same_dtype, need_square, raise_failures
 from .matmul import MATMUL
 from .named_results import named_result
+from .small_systems import are_small, solve_small
 
 _mm = MATMUL.kernel
 
@@ -57,6 +58,17 @@ def _inv_vjp(xp, g0, out0):
 
 INV = Op("linalg_inv_ex", lambda xp, a: _solve(xp, a, eye_like(xp, a, a.shape[-1])), vjp=_inv_vjp,
          shape=lambda a: [(a.shape, a.dtype), (a.shape[:-2], dt.int32)])
+
+
+@SOLVE.kernel_for("cpu")
+def _solve_cpu(a, b):
+    return solve_small(a, b) if are_small(a, b) else NotImplemented
+
+
+@INV.kernel_for("cpu")
+def _inv_cpu(a):
+    return _solve_cpu(a, eye_like(jnp, a, a.shape[-1]))
+
 
 _inv_ex, _solve_ex_result = named_result("linalg_inv_ex", "inverse", "info"), named_result("linalg_solve_ex", "result", "info")
 
