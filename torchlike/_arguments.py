@@ -4,6 +4,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterable
 
+import jax
 import numpy as np
 
 from ._core.errors import class_name
@@ -190,6 +191,8 @@ def number(x):
         return float(x) if x.__class__ is np.bool_ else x.item()
     cls = type(x)  # an object that hands its attributes on to a tensor has them by another's name
     if hasattr(cls, "__float__") and hasattr(cls, "__array__") and not hasattr(cls, "__torch_function__") and not isinstance(x, np.ndarray):
+        if isinstance(x, jax.Array) and (x.ndim or isinstance(x, jax.core.Tracer)):  # its own operators take a Tensor
+            return x
         return float(x)
     return x
 

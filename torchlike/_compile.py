@@ -24,6 +24,7 @@ from ._core.garbage import all_known
 from ._core.grad_mode import mode
 from ._core.graph import AccumulateGrad
 from ._core.layout import Layout, contiguous
+from ._core.traces import is_clean
 from ._guarded import Guards, sameness, tensors_at
 from ._replay import Replay, flatten, unflatten
 from ._tensor import Tensor, _new
@@ -118,7 +119,7 @@ class Compiled:
     def __call__(self, *args, **kwargs):
         if stance.disabled and self.fullgraph and stance.name != "force_eager":
             raise RuntimeError(f"torch.compile with fullgraph=True found no compiled frames. Skipped frames:\n  - {self.name}: Dynamo tracing is disabled")
-        if program.state.capture is not None or stance.disabled or stance.name == "force_eager" or _somebody_follows():
+        if program.state.capture is not None or not is_clean() or stance.disabled or stance.name == "force_eager" or _somebody_follows():
             return self.function(*args, **kwargs)
         leaves: list = []
         structure = flatten((args, kwargs), leaves) if args or kwargs else _NO_ARGUMENTS

@@ -6,12 +6,17 @@ import itertools
 from collections.abc import Callable
 
 import jax
+import numpy as np
 
 from ._core import program
+from ._core.aval import aval
+from ._core.device import META
+from ._core.dtype import from_numpy_dtype
+from ._core.grad_mode import mode
 from ._core.registry import Op
-from ._core.value import of_array
+from ._core.value import Value, of_array
 from ._fields import fields
-from ._tensor import Tensor, apply
+from ._tensor import Tensor, apply, as_tensor_value
 
 
 def to_jax(self: Tensor) -> jax.Array:
@@ -28,7 +33,16 @@ def to_jax(self: Tensor) -> jax.Array:
     return value.array
 
 
+def as_operand(self: Tensor) -> jax.Array:
+    """The tensor among JAX's own arrays: `jnp.sin(t)`, `array + t`. RuntimeError where its gradient would be lost."""
+    if mode.enabled and self.requires_grad:
+        raise RuntimeError("Can't hand a Tensor that requires grad to a function of JAX's, which knows nothing of it. Use tensor.detach(), or "
+                           "torchlike.jax_function(f), which has a backward.")
+    return to_jax(self)
+
+
 Tensor.jax = to_jax
+Tensor.__jax_array__ = as_operand
 
 
 def from_jax(array) -> Tensor:
@@ -41,23 +55,33 @@ def from_jax(array) -> Tensor:
 
 
 class _Opaque:
-    """Something JAX put where a Tensor's array would be (a sharding, an abstract value) while it rebuilds a tree."""
+    """Something JAX put where a Tensor's array would be (a sharding, the dimension to map over) while it rebuilds a tree."""
 
     def __init__(self, leaf):
         self.leaf = leaf
+
+    @property
+    def aval(self):
+        raise TypeError(f"this is no tensor, but has one's place in a tree of JAX's, for {self.leaf!r}")
 
 
 def _flatten(t: Tensor):
     value = fields(t)["_value"]
     if value.__class__ is _Opaque:
         return (value.leaf,), type(t)
+    if value.array is program.META_ARRAY:  # to JAX, too, it has a shape and a dtype only
+        return (jax.ShapeDtypeStruct(value.aval.shape, value.aval.dtype.np),), type(t)
     return (to_jax(t),), type(t)
 
 
 def _unflatten(cls, leaves) -> Tensor:
     (leaf,) = leaves
+    if isinstance(leaf, Tensor):  # a tree of trees, as jax.jacobian makes it
+        return leaf
     if isinstance(leaf, (jax.Array, jax.core.Tracer)):
         t = from_jax(leaf)
+    elif isinstance(leaf, jax.ShapeDtypeStruct) and leaf.sharding is None:
+        t = Tensor._of(Value(aval(leaf.shape, from_numpy_dtype(leaf.dtype), META), program.META_ARRAY))
     elif hasattr(leaf, "__array__") and hasattr(leaf, "dtype"):
         t = Tensor._of(of_array(leaf))
     else:
@@ -88,7 +112,7 @@ _count = itertools.count()
 def jax_function(function: Callable) -> Callable:
     """A function of JAX arrays as a function of Tensors, differentiable by `.backward()`.
 
-    Arguments and results are any trees; Tensors among the arguments become arrays, everything else must be hashable and
+    Arguments and results are any trees; Tensors (and arrays) among the arguments become arrays, everything else must be hashable and
     is part of the compiled program.
     """
     ops: dict = {}
@@ -96,6 +120,7 @@ def jax_function(function: Callable) -> Callable:
     @functools.wraps(function)
     def call(*args, **kwargs):
         leaves, tree = jax.tree_util.tree_flatten((args, kwargs), is_leaf=lambda x: isinstance(x, Tensor))
+        leaves = [from_jax(x) if isinstance(x, jax.Array) else as_tensor_value(np.array(x)) if isinstance(x, np.ndarray) else x for x in leaves]
         tensors = [x for x in leaves if isinstance(x, Tensor)]
         rest = tuple(None if isinstance(x, Tensor) else x for x in leaves)
         where = tuple(i for i, x in enumerate(leaves) if isinstance(x, Tensor))

@@ -5,6 +5,8 @@
 from __future__ import annotations
 
 import numpy as np
+from jax import enable_x64
+from jax.numpy import asarray
 
 from . import _gradient_dtype
 from ._core import dtype as dt
@@ -17,6 +19,7 @@ from ._core.layout import Examples, Layout, contiguous, extent, joined, overlapp
 from ._core.program import record
 from ._core.registry import OPS, Plan, View
 from ._core.shown import Shown
+from ._core.traces import unseen
 from ._core.value import Value, is_tracer, of_array
 from ._fields import AttributesOf, Fields, fields, share, show
 from ._plainly import _disabled_torch_dispatch_impl, _disabled_torch_function_impl
@@ -248,6 +251,9 @@ class Tensor(Fields, metaclass=Shown):
         out = _new(Tensor)
         out._value, out._storage, out._seen = value, st, self._seen
         out._chain, out._layout = self._chain, self._layout
+        if value.__class__ is Value and is_tracer(value.array):
+            link = OPS["detached"], (), ()
+            out._value, out._chain = record(link[0], [value], ())[1][0], (*self._chain, link)
         if self._unplaced:
             out._unplaced = self._unplaced
         if self._of_data is not None:
@@ -292,6 +298,8 @@ class Tensor(Fields, metaclass=Shown):
                 return self
             st.host.sync(st)
         value = new._current()
+        if not mode.enabled:
+            value = _past_autograd(self, value)
         if st is None:
             self._value = value
             self._writes += 1
@@ -321,7 +329,7 @@ class Tensor(Fields, metaclass=Shown):
             root = put(st.value, chain, value)
             if mode.enabled and base is None:
                 self._move_to(new)
-        st.value = root
+        st.value = root if mode.enabled or root is value else _past_autograd(st, root)
         self._count_write(st)
         if st.host is not None:
             st.host.write(st)
@@ -330,7 +338,7 @@ class Tensor(Fields, metaclass=Shown):
             if base is None or base._edge is None and (self._several is None or self._edge is None):  # others look again for their place in the graph
                 self._seen = st.version
         if base is not None and not base._chain:
-            base._value, base._seen = root, st.version
+            base._value, base._seen = st.value, st.version
         return self
 
     def _move_to(self, other: Tensor) -> None:
@@ -644,6 +652,17 @@ def _lead_past_hooks(writer: Node, view: Node, base: Node | None) -> None:
         silent = node.__class__(node.plan, [edge, *node.edges[1:]], node.needs, node.saved)
         edge = silent, 0
     writer.edges = [edge if e is not None and e[0] is view else e for e in writer.edges]
+
+
+def _past_autograd(old: Tensor | Storage, value: Value) -> Value:
+    """What a write under no_grad leaves: in a trace of JAX's the derivative stays what it was, as the graph does."""
+    if mode.walk is not None or value.__class__ is not Value or value.aval.dtype.category < dt.FLOAT:
+        return value
+    was = old._current() if isinstance(old, Tensor) else old.value
+    if not (is_tracer(value.array) or is_tracer(was.array)):
+        return value
+    with enable_x64(True):
+        return Value(value.aval, unseen(asarray(program.concrete(was)), asarray(program.concrete(value))))
 
 
 def _put_chain(root: Tensor, chain: tuple, new: Tensor) -> Tensor:

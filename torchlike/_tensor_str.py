@@ -226,6 +226,8 @@ def _integral(value: float) -> str:
 
 def _str(self: Tensor, *, tensor_contents: str | None = None) -> str:
     """repr(tensor); ``tensor_contents`` stands in for the printed elements."""
+    if hasattr(self._value, "leaf"):  # see _interop.py
+        return f"{type(self).__name__}({self._value.leaf!r})"
     array, size = None, tuple(self.shape)
     if _layers.state.open and tensor_contents is None:
         from ._functorch._wrappers import shown  # above this file

@@ -9,6 +9,7 @@ import threading
 from typing import TYPE_CHECKING
 
 import jax
+from jax.custom_derivatives import SymbolicZero
 
 from . import dtype as dt
 from .derivative import Derivative, PiecesDerivative
@@ -38,14 +39,18 @@ def derived(plan: Plan, *given) -> tuple:
 
     call = jax.custom_jvp(run)
 
-    @call.defjvp
     def rule(arrays, tangents):
+        changes = {i: t for i, t in zip(places, tangents) if i in moving and not isinstance(t, SymbolicZero)}  # zeros times infinities would count
         with jax.enable_x64(True):  # JAX may come by when the call is over
             outs = call(*arrays)
+            if not changes:
+                return outs, tuple(map(jax.numpy.zeros_like, outs))
+            full = _filled(given, places, arrays)
             try:
-                return outs, _tangents(plan, _filled(given, places, arrays), outs, {i: t for i, t in zip(places, tangents) if i in moving})
+                return outs, tuple(_tangents(plan, full, outs, changes))
             except Exception:  # the gradient is computed in a way that JAX cannot turn around: a loop, a callback, comparisons
-                return outs, jax.jvp(run, arrays, tangents)[1]
+                return outs, jax.jvp(lambda *xs: plan.jax(*_filled(full, list(changes), xs)), [full[i] for i in changes], list(changes.values()))[1]
+    call.defjvp(rule, symbolic_zeros=True)
     return call(*(given[i] for i in places))
 
 

@@ -22,6 +22,7 @@ import jaxlib
 from . import device as _device
 from . import dtype as dt
 from .aval import Aval
+from .traces import beside
 
 MOST_BYTES = 1 << 30
 LEAST_BYTES = 1 << 16  # what a small file counts, so that there are not too many of them
@@ -138,7 +139,7 @@ def _loaded(payload: tuple, device):
     """The executable that was serialized, for a device. (By default JAX would take its default platform and all devices of that.)"""
     from jax.experimental import serialize_executable
     where = _device.jax_device(device)
-    with jax.enable_x64(True):
+    with beside():
         return serialize_executable.deserialize_and_load(*payload, backend=where.platform, execution_devices=[where])
 
 

@@ -13,6 +13,7 @@ from .aval import COMPLEX, FLOAT, INT
 from .rematerialization import rematerialized
 from .stencils import made_once, written_together
 from .ties import tied
+from .traces import beside
 from .value import Value
 
 SMALL = 1 << 14  # bytes of a host array that each call copies, instead of the device once
@@ -91,12 +92,13 @@ def _is_roomy(info) -> bool:
 @functools.cache
 def _one(device):
     """What rematerialization.py tells values apart by."""
-    return jax.device_put(np.float32(1), _device.jax_device(device))
+    with beside():
+        return jax.device_put(np.float32(1), _device.jax_device(device))
 
 
 def to_device(values: list[Value], device) -> None:
     """Move host arrays to JAX once; never aliased, because they may be donated later."""
-    with jax.enable_x64(True):
+    with beside():
         arrays = jax.device_put([v.array for v in values], _device.jax_device(device), may_alias=False)
     for v, moved in zip(values, arrays):
         v.array = moved
@@ -160,7 +162,7 @@ def build(info, live: tuple, donated: tuple) -> Executable:
         calls = rematerialized(calls, set(wanted), info.input_avals)
         calls = tied(calls, donated, wanted, info.input_avals)
         calls, wanted = made_once(written_together(calls), wanted, info.input_avals)
-    with jax.enable_x64(True), jax.default_device(_device.jax_device(info.device)):
+    with beside(), jax.default_device(_device.jax_device(info.device)):
         try:
             types = numbers.types(info, calls)
             made = _compiled(info, calls, wanted, donated, types)

@@ -30,6 +30,7 @@ from .aval import COMPLEX, FLOAT, Aval
 from .executable import Executable, Step, build
 from .interrupts import Uninterrupted
 from .registry import OPS, Op, plans
+from .traces import beside
 from .value import Value
 
 MOST_NODES = 400_000  # records kept in the trie; about 300 bytes each
@@ -429,7 +430,7 @@ def _serving(prog, info: ProgramInfo, live: tuple, dead: tuple) -> Executable | 
 def _lend(inputs: list[Value], taken: frozenset[int]) -> None:
     """Copies of inputs that an executable takes over, where somebody may still read them: for a few runs (others of the loop are not
     compiled yet) that costs less than an executable that leaves them."""
-    with jax.enable_x64(True):
+    with beside():
         for i in taken:
             inputs[i] = Value(inputs[i].aval, jax.numpy.copy(inputs[i].array))
 

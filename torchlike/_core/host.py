@@ -15,6 +15,7 @@ from . import device as _device
 from .aval import BOOL, FLOAT, INT
 from .overwrite import overwriting
 from .silence import silently
+from .traces import beside
 
 LARGE = 1 << 14  # elements of a result that is dropped after its last use
 WRITTEN = 1 << 12  # elements of an array of which a write into a part is no copy
@@ -50,7 +51,7 @@ def kernel_of(plan) -> Callable:
         raise RuntimeError(f"{plan.op.name} has no NumPy form, and a data-loading worker runs no JAX")
 
     def run(*args):
-        with jax.enable_x64(True), jax.default_device(_device.jax_device(_device.CPU)):
+        with beside(), jax.default_device(_device.jax_device(_device.CPU)):
             outs = [np.asarray(o) for o in plan.xla(*args)]
         return outs[0] if plan.single else outs
     return run

@@ -6,12 +6,13 @@ from collections.abc import Callable
 import jax
 
 from . import device, disk_cache, host
+from .traces import beside, is_called_back
 
 COMPILING, LOADING = 0.25, 0.01  # seconds lost in NumPy after which it is compiled (a part of what that costs), or looked for on disk
 
 
 class KeptKernel:
-    """`function` of arrays like `structs`; `call` is None until it is there, and in forked processes, where XLA cannot run.
+    """`function` of arrays like `structs`; `call` is None until it is there, and where XLA cannot run: in forked processes, and in what a program calls back.
 
     Its results have to be those of the NumPy form to the bit, as the time at which it takes over is no part of a program's meaning.
     `exact` tells whether they are, of what was compiled, where that depends on the compiler; else NumPy goes on.
@@ -26,18 +27,18 @@ class KeptKernel:
 
     @property
     def call(self) -> Callable | None:
-        return None if host.options.numpy_only else self._call
+        return None if host.options.numpy_only or is_called_back() else self._call
 
     def spent(self, seconds: float) -> None:
         """NumPy will need so long now."""
         self.seconds += seconds
-        if self.seconds < LOADING or self.refused or host.options.numpy_only:  # workers compile nothing
+        if self.seconds < LOADING or self.refused or host.options.numpy_only or is_called_back():  # workers compile nothing
             return
         if not self.looked:
             self.looked = True
             self._take(disk_cache.kept(self.name, self._form))
         if self._call is None and self.seconds >= self.compiling:
-            with jax.enable_x64(True), jax.default_device(device.jax_device(device.CPU)):
+            with beside(), jax.default_device(device.jax_device(device.CPU)):
                 compiled = jax.jit(self.function).lower(*self.structs).compile(compiler_options=self.options)
             self._take(compiled)
             self.refused = self.exact is not None and not self.exact(self._call)
@@ -51,6 +52,6 @@ class KeptKernel:
             return
 
         def call(*arrays):
-            with jax.enable_x64(True):
+            with beside():
                 return compiled(*arrays)
         self._call = call

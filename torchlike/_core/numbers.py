@@ -7,6 +7,8 @@ from collections.abc import Sequence
 import jax
 import numpy as np
 
+from .traces import beside
+
 FEW = 8  # numbers that a program takes as two vectors
 PATIENCE = 8  # times that a number comes before it is moved to the device
 
@@ -78,7 +80,9 @@ class Numbers:
         """Move what came again and again to the device."""
         places = [k for k, n in self.waiting.items() if n > PATIENCE]
         if places:
-            for k, moved in zip(places, jax.device_put([self.items[k] for k in places], where)):
+            with beside():
+                arrays = jax.device_put([self.items[k] for k in places], where)
+            for k, moved in zip(places, arrays):
                 self.items[k] = moved
                 del self.waiting[k]
 

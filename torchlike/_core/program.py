@@ -14,15 +14,19 @@ import threading
 from collections.abc import Callable, Iterator
 
 import numpy as np
+from jax import enable_x64, lax
+from jax.numpy import asarray
 
 from . import device as _device
 from . import executor, history, host, precision, runs
 from .aval import BOOL, COMPLEX, FLOAT, INT, NUMBERS, Aval
 from .checks import Check, check_later, raise_failed, raise_failed_checks
 from .derived import derived
+from .grad_mode import mode
 from .loops import Loop
 from .registry import Op, View, any_precise_plan, clear_plans, two_devices
 from .silence import silently
+from .traces import beside
 from .trie import Node, take_out, trie
 from .value import Tracer, Unread, Value, is_tracer
 
@@ -59,6 +63,8 @@ class Program:
                 raise Ended(v)
         if isinstance(array, Tracer) or v.aval.device is _device.META:
             raise RunsNow
+        if v.shared and array.__class__ is not np.ndarray and array.is_deleted():
+            raise RuntimeError("this tensor's memory was given away to a function of JAX's (donate_argnums): Array has been deleted")
         return self.enter(v)
 
     def enter(self, v: Value) -> int:
@@ -401,7 +407,11 @@ def _run_now(op: Op, values, statics):
             state.capture.passed(plan)
         return plan, tuple(Value(a, META_ARRAY) for a in plan.outs)
     plan = op.plan(avals, statics)
-    arrays = derived(plan, *(concrete(v) if v.__class__ is Value else v for v in values))
+    args = [concrete(v) if v.__class__ is Value else v for v in values]
+    with enable_x64(True):  # else JAX would narrow float64 and int64, in silence where its own settings say so
+        arrays = derived(plan, *[asarray(x) if x.__class__ is np.ndarray else x for x in args])
+        if not mode.enabled and mode.walk is None:  # jax.grad, too, shall see nothing of what autograd does not see
+            arrays = [lax.stop_gradient(x) for x in arrays]
     return plan, tuple(Value(a, x) for a, x in zip(plan.outs, arrays))
 
 
@@ -441,7 +451,7 @@ def move(v: Value, device) -> Value:
 
     from .aval import aval
     array = concrete(v)
-    with jax.enable_x64(True):
+    with jax.enable_x64(True) if is_tracer(array) else beside():
         moved = jax.device_put(array, _device.jax_device(device))
     made = Value(aval(v.aval.shape, v.aval.dtype, device), moved)
     made.bounds = v.bounds

@@ -20,7 +20,7 @@ from .rng_dtypes import (
     real_parts,
     scalar_type,
 )
-from .rng_generator import DEFAULT_SEED, FEW, STATE_BYTES, Generator, default_generator
+from .rng_generator import DEFAULT_SEED, FEW, STATE_BYTES, Generator, checked_seed, default_generator
 from .rng_normal import BLOCK, exp, few_normals, fill_normal, fma64, libm, log, serial_normals
 from .rng_permutation import permutation
 from .rng_uniform import LARGE, floats
@@ -33,6 +33,7 @@ __all__ = [
     "bernoulli_scalar",
     "bernoulli_tensor",
     "cauchy",
+    "checked_seed",
     "default_generator",
     "exponential",
     "geometric",

@@ -28,7 +28,7 @@ _LARGE = 1 << 17  # words after which the memory of a draw is given back
 _HIGH = np.uint32(2**21 - 1)
 
 
-def _checked_seed(seed: int) -> int:
+def checked_seed(seed: int) -> int:
     """`seed` modulo 2**64, refused as torch refuses it when it is no int or does not fit 64 bits."""
     if isinstance(seed, np.generic):
         raise TypeError("an integer is required")
@@ -66,11 +66,11 @@ class Generator:
         self._next_float_normal: tuple[float, int] = (0.0, 0)
         self.polar = (None, 0, None, 0)  # what `rng_blocks` knows of the words ahead
         self.reach = _AHEAD  # words made at a time for small draws
-        self.manual_seed(DEFAULT_SEED)
+        Generator.manual_seed(self, DEFAULT_SEED)
 
     def manual_seed(self, seed: int) -> "Generator":
         """Restart from `seed`, an int in [-2**63, 2**64); a negative one counts from 2**64 downwards."""
-        seed = _checked_seed(seed)
+        seed = checked_seed(seed)
         with self.lock:
             self._seed = seed
             self._bulk.seed(seed & 0xFFFFFFFF)

@@ -11,6 +11,8 @@ import sys
 import weakref
 from collections.abc import Iterator
 
+import jax
+
 from .._core import executor, program
 from .._core.aval import COMPLEX, FLOAT, INT, Aval, aval
 from .._core.grad_mode import mode
@@ -274,8 +276,13 @@ class Trace(program.Program):
 
             def all_draws(first=None):
                 rows = ([] if first is None else [first]) + [redraw() for _ in range(self.size - (first is not None))]
-                return Value(aval((self.size, *value.aval.shape), value.aval.dtype, value.aval.device),
-                             np.stack([np.asarray(program.concrete(r)) for r in rows]))
+                arrays = [program.concrete(r) for r in rows]
+                if any(map(program.is_tracer, arrays)):
+                    with jax.enable_x64(True):
+                        made = jax.numpy.stack(arrays)
+                else:
+                    made = np.stack([np.asarray(a) for a in arrays])
+                return Value(aval((self.size, *value.aval.shape), value.aval.dtype, value.aval.device), made)
             self.stacked[id(value)] = all_draws(value)
             self.known.append((value, value.epoch, value.ref))
             if self.outer_capture is not None:

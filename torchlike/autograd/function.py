@@ -13,6 +13,7 @@ from .._core.graph import OF_FUNCTION, SECOND_BACKWARD, SEVERAL, AccumulateGrad,
 from .._core.history import warn
 from .._kinds import signature_of
 from .._tensor import Tensor, _plain_copy, instance
+from . import _under_jax
 
 __all__ = ["Function", "FunctionCtx", "InplaceFunction", "once_differentiable"]
 
@@ -195,6 +196,8 @@ class Function:
             call = signature_of(cls.forward).bind(*args, **kwargs)
             call.apply_defaults()
             args, kwargs = call.args, call.kwargs
+        if not _transforming() and _under_jax.concerns(args):
+            return _under_jax.applied(cls, args, kwargs, separate, FunctionCtx)
         ruled = cls.vmap is not Function.vmap
         if _transforming() and cls.__module__.split(".")[0] not in ("torch", "torchlike"):
             if not separate:

@@ -1,13 +1,18 @@
 """A tensor's memory as another object: an instance of another class, in the same place of the graph."""
 from __future__ import annotations
 
+from jax import lax
+
 from .._core import dtype as dt
 from .._core.device import device
 from .._core.registry import View
+from .._core.traces import unseen
 from .._fields import ENGINE, fields
 from .._plainly import state as overriding
 from .._tensor import Tensor, _new, instance
 
+# the detached part of a tensor in a trace of JAX's, whose derivatives end here as autograd's do
+View("detached", lambda xp, x: lax.stop_gradient(x), put=lambda xp, base, new: unseen(base, new), layout=lambda a: a, torch_name="AliasBackward0")
 ALIAS = View("alias", lambda xp, x: x, put=lambda xp, base, new: new, layout=lambda a: a, torch_name="AliasBackward0")
 
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 import numpy as np
 
 from .._core import dtype as dt
+from .._core.aval import broadcast_shapes
 from .._core.errors import not_implemented
 from .._core.registry import Op
 from .._core.rng_discrete import binomial as draw_binomial
 from .._core.rng_discrete import poisson as draw_poisson
 from .._public import public
 from .._tensor import Tensor, apply
-from .from_data import place
 from .random import _generator, by_values
+from .staged_draws import drawn_from
 from .underivable import underived
 
 _POISSON = Op("poisson", lambda xp, rate, sample: +sample, shape=lambda a, s: (a.shape, a.dtype),
@@ -24,10 +25,13 @@ def poisson(input, generator=None) -> Tensor:
     """Numbers of events, Poisson distributed with the rates that input holds."""
     if input.dtype.category != dt.FLOAT:
         raise not_implemented("poisson_cpu", input.dtype)
-    host, g = input.detach()._host_array(), _generator(generator)
-    if not (host >= 0).all():
-        raise RuntimeError("invalid Poisson rate, expected rate to be non-negative")
-    return apply(_POISSON, (input, place(draw_poisson(g, host).astype(host.dtype), input.device)))
+    g = _generator(generator)
+
+    def numbers(host):
+        if not (host >= 0).all():
+            raise RuntimeError("invalid Poisson rate, expected rate to be non-negative")
+        return draw_poisson(g, host).astype(host.dtype)
+    return apply(_POISSON, (input, drawn_from(numbers, [input], tuple(input.shape), input.dtype.np)))
 
 
 @public(method=False)
@@ -42,8 +46,11 @@ def binomial(count, prob: Tensor, generator=None) -> Tensor:
         raise not_implemented("binomial_cpu", count.dtype)
     if count.dtype is not prob.dtype:
         raise RuntimeError(f"Found dtype {prob.dtype.short} but expected {count.dtype.short}")
-    counts, probs = np.broadcast_arrays(count.detach()._host_array(), prob.detach()._host_array())
-    drawn = draw_binomial(_generator(generator), counts, probs).astype(counts.dtype)
-    return underived("binomial", place(drawn, count.device), count, prob)
+    g = _generator(generator)
+
+    def numbers(*parameters):
+        counts, probs = np.broadcast_arrays(*parameters)
+        return draw_binomial(g, counts, probs).astype(counts.dtype)
+    return underived("binomial", drawn_from(numbers, [count, prob], tuple(broadcast_shapes(count.shape, prob.shape)), count.dtype.np), count, prob)
 
 

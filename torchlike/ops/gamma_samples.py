@@ -10,8 +10,8 @@ from .._core.registry import Op
 from .._core.rng_gamma import standard_gamma
 from .._public import FUNCTIONS
 from .._tensor import Tensor, apply
-from .from_data import place
 from .random import _generator, by_values
+from .staged_draws import drawn_from
 from .unary import special
 
 
@@ -53,25 +53,28 @@ _DIRICHLET = Op("dirichlet", lambda xp, alpha, x: +x, shape=lambda a, s: (a.shap
                 vjp=_dirichlet_vjp)
 
 
-def _parameters(alpha: Tensor) -> np.ndarray:
+def _check(alpha: Tensor) -> None:
     if alpha.dtype.category != dt.FLOAT:
         raise not_implemented("gamma", alpha.dtype)
-    return alpha.detach()._host_array()
 
 
 @by_values
 def _gamma_numbers(alpha: Tensor, generator) -> Tensor:
-    host = _parameters(alpha)
-    return place(np.maximum(standard_gamma(_generator(generator), host).astype(host.dtype), np.finfo(host.dtype).tiny), alpha.device)
+    _check(alpha)
+    g = _generator(generator)
+    return drawn_from(lambda host: np.maximum(standard_gamma(g, host).astype(host.dtype), np.finfo(host.dtype).tiny), [alpha], tuple(alpha.shape), alpha.dtype.np)
 
 
 @by_values
 def _dirichlet_numbers(alpha: Tensor, generator) -> Tensor:
-    host = _parameters(alpha)
-    limits = np.finfo(host.dtype)
-    g = np.maximum(standard_gamma(_generator(generator), host.astype(np.float64)), np.finfo(np.float64).tiny)
-    x = np.clip((g / g.sum(-1, keepdims=True)).astype(host.dtype), limits.tiny, np.nextafter(host.dtype.type(1), host.dtype.type(0)))
-    return place(x, alpha.device)
+    _check(alpha)
+    generator = _generator(generator)
+
+    def numbers(host):
+        limits = np.finfo(host.dtype)
+        g = np.maximum(standard_gamma(generator, host.astype(np.float64)), np.finfo(np.float64).tiny)
+        return np.clip((g / g.sum(-1, keepdims=True)).astype(host.dtype), limits.tiny, np.nextafter(host.dtype.type(1), host.dtype.type(0)))
+    return drawn_from(numbers, [alpha], tuple(alpha.shape), alpha.dtype.np)
 
 
 def _standard_gamma(alpha: Tensor, generator=None) -> Tensor:

@@ -4,6 +4,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 
 from .._core import dtype as dt
@@ -120,3 +122,10 @@ def lapack(dtype, name: str):
     """SciPy's LAPACK routine for a dtype; SciPy is imported at first use."""
     from scipy.linalg import get_lapack_funcs
     return get_lapack_funcs((name,), dtype=dtype)[0]
+
+
+def of_symmetric(function, a):
+    """function(a), which reads one triangle of a matrix of JAX's, with the derivative that PyTorch has: that along the symmetric part of a change."""
+    f = jax.custom_jvp(function)
+    f.defjvp(lambda primals, tangents: jax.jvp(function, primals, ((tangents[0] + adjoint(jnp, tangents[0])) / 2,)))
+    return f(a)

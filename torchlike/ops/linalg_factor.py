@@ -17,7 +17,7 @@ from .._core.registry import Op
 from .._public import public, with_out
 from .._tensor import Tensor, apply
 from .._writing import fill_out
-from .linalg_common import adjoint, by_columns, each, eye_like, lapack, need_float, need_matrix, need_same_dtype, need_square, raise_failures
+from .linalg_common import adjoint, by_columns, each, eye_like, lapack, need_float, need_matrix, need_same_dtype, need_square, of_symmetric, raise_failures
 from .linalg_solve import TRIANGULAR, _zero_pivot, solve_triangular
 from .matmul import MATMUL
 from .named_results import named_result
@@ -61,7 +61,7 @@ def _cholesky(xp, a, upper):
         return each(one, a, ranks=(2,))
     if not a.size:
         return [a, jnp.zeros(a.shape[:-2], np.int32)]
-    factor = jax.lax.linalg.cholesky(a, symmetrize_input=False)
+    factor = of_symmetric(lambda a: jax.lax.linalg.cholesky(a, symmetrize_input=False), a)
     failed = jnp.any(jnp.isnan(factor), axis=(-2, -1))
     flat = jax.lax.stop_gradient(a).reshape(-1, *a.shape[-2:])
     partial, info = jax.lax.cond(jnp.any(failed), lambda m: jax.vmap(_columns)(m), lambda m: (m, jnp.zeros(m.shape[:1], np.int32)), flat)

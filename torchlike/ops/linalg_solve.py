@@ -11,6 +11,7 @@ from .._core.history import warn
 from .._core.registry import Op
 from .._public import FUNCTIONS, public, with_out
 from .._tensor import Tensor, apply
+from .extreme_places import place_of
 from .linalg_common import adjoint, by_columns, each, eye_like, lapack, need_float, need_matrix, need_same_dtype, need_square, raise_failures
 from .matmul import MATMUL
 from .named_results import named_result
@@ -24,7 +25,8 @@ def _zero_pivot(xp, lu):
     zero = xp.diagonal(lu, axis1=-2, axis2=-1) == 0
     if not zero.shape[-1]:
         return xp.zeros(zero.shape[:-1], np.int32)
-    return xp.where(xp.any(zero, axis=-1), xp.argmax(zero, axis=-1) + 1, 0).astype(np.int32)
+    place = zero.argmax(axis=-1) if xp is np else place_of(zero, -1, False, True)
+    return xp.where(xp.any(zero, axis=-1), place + 1, 0).astype(np.int32)
 
 
 def _solve(xp, a, b):

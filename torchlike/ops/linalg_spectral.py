@@ -14,7 +14,7 @@ from .._public import public, with_out
 from .._tensor import Tensor, apply
 from ..autograd.grad_mode import no_grad
 from .joining import cat
-from .linalg_common import adjoint, by_columns, each, need_float, need_matrix, need_square, raise_failures
+from .linalg_common import adjoint, by_columns, each, need_float, need_matrix, need_square, of_symmetric, raise_failures
 from .matmul import MATMUL
 from .named_results import named_result
 from .underivable import refuse_gradient
@@ -195,7 +195,7 @@ def _eigh(xp, a, uplo):
     if xp is np:
         w, v = _each_or_nan(lambda m: tuple(np.linalg.eigh(m, uplo)), a)
     else:
-        w, v = xp.linalg.eigh(a, UPLO=uplo, symmetrize_input=False)
+        w, v = of_symmetric(lambda a: xp.linalg.eigh(a, UPLO=uplo, symmetrize_input=False), a)
     return [w, v]
 
 

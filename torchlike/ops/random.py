@@ -18,16 +18,19 @@ from .._core.layout import is_contiguous, like, overlapping
 from .._core.registry import Op
 from .._core.room import SPARE, need_room
 from .._core.shown import Shown
+from .._core.traces import is_clean, is_staging
 from .._core.value import Value
 from .._kinds import combination
 from .._public import MISSING, public
 from .._tensor import Tensor, apply, as_tensor_value
 from .._writing import fill_out
 from .aliases import of_its_class
-from .basic import overwrite, to_device
+from .basic import overwrite
 from .creation import _check_dtype, _empty_check, _finish, constant, dtype_into, range_bounds, strided_only
 from .elements import plain_number
 from .from_data import place
+from .host_calls import at_each_run
+from .staged_draws import drawn_from, staged
 
 
 class Generator(rng.Generator, metaclass=Shown):
@@ -42,6 +45,8 @@ class Generator(rng.Generator, metaclass=Shown):
         if self._device.type != "cpu" and not dev.device_count(self._device.type):
             raise RuntimeError(f"Cannot get {self._device.type.upper()} generator without ATen_{self._device.type} library: there is no such device here.")
         super().__init__(str(device))
+        if is_staging():  # a new one at each run
+            self.manual_seed(rng.DEFAULT_SEED)
 
     @property
     def device(self):
@@ -51,15 +56,34 @@ class Generator(rng.Generator, metaclass=Shown):
     def device(self, value):
         self._device = dev.device(value)
 
+    def manual_seed(self, seed: int) -> Generator:
+        """Restart from a seed."""
+        if not is_staging():
+            return super().manual_seed(seed)
+        rng.checked_seed(seed)
+        at_each_run(lambda: super(Generator, self).manual_seed(seed) and [], [])
+        return self
+
+    def seed(self) -> int:
+        """Restart from the system's entropy; the seed."""
+        if is_staging():
+            raise RuntimeError("a function that JAX traces runs later, so which seed its generator will start from is not known now")
+        return super().seed()
+
     def get_state(self) -> Tensor:
         """The state as a byte tensor, in torch's layout."""
-        return as_tensor_value(np.frombuffer(self.get_state_bytes(), np.uint8).copy())
+        def state() -> np.ndarray:
+            return np.frombuffer(self.get_state_bytes(), np.uint8).copy()
+        return staged(state, dev.CPU, (rng.STATE_BYTES,), np.dtype(np.uint8)) if is_staging() else as_tensor_value(state())
 
     def set_state(self, new_state: Tensor) -> Generator:
         """Take over a state that get_state of torch or torchlike gave."""
         if not isinstance(new_state, Tensor) or new_state.dtype is not dt.uint8:
             raise TypeError("RNG state must be a torch.ByteTensor")
-        self.set_state_bytes(new_state._host_array().tobytes())
+        if is_staging():
+            at_each_run(lambda state: self.set_state_bytes(np.asarray(state).tobytes()) or [], [], program.concrete(new_state._current()))
+        else:
+            self.set_state_bytes(new_state._host_array().tobytes())
         return self
 
     def __reduce__(self) -> tuple:  # not by the class, whose name is one of torch's
@@ -99,9 +123,10 @@ def drawn(draw: Callable[[], np.ndarray], device, shape: tuple, kind: np.dtype) 
     capture = program.state.capture
     if capture is not None:
         capture.begin_draw()
-    t = place(draw(), device)
+    make = (lambda: staged(draw, device, shape, kind)) if is_staging() else lambda: place(draw(), device)
+    t = make()
     if capture is not None:
-        capture.drew(t._value, lambda: place(draw(), device)._value)
+        capture.drew(t._value, lambda: make()._value)
     return t
 
 
@@ -131,7 +156,7 @@ def _few(size: tuple) -> tuple[int, ...] | None:
         if s.__class__ is not int or s < 0:
             return None
         n *= s
-    usual = n <= rng.FEW and size and program.state.capture is None and dt.get_default_dtype() is dt.float32 and dev.default_device() is dev.CPU
+    usual = n <= rng.FEW and size and program.state.capture is None and is_clean() and dt.get_default_dtype() is dt.float32 and dev.default_device() is dev.CPU
     return size if usual else None
 
 
@@ -276,12 +301,16 @@ def normal(mean=0.0, std=1.0, size=None, *, generator=None, out=None, dtype=None
         parts = [x for x in (mean, std) if isinstance(x, Tensor)]
         if not parts:
             raise TypeError("normal() received an invalid combination of arguments - got (float, float)")
-        broadcast_shapes(*(x.shape for x in parts))
-        host = [x.detach()._host_array() if isinstance(x, Tensor) else x for x in (mean, std)]
-        if isinstance(std, Tensor) and not std.is_complex() and std.numel() and host[1].min() < 0:
-            raise RuntimeError("normal expects all elements of std >= 0.0")
-        op = _NORMAL_BOTH if len(parts) == 2 else _NORMAL_MEAN if mean is parts[0] else _NORMAL_STD
-        made = _drawn_from(op, to_device(as_tensor_value(rng.normal_tensors(g, *host)), parts[0].device), *parts)
+        shape = broadcast_shapes(*(x.shape for x in parts))
+        both, mean_first = len(parts) == 2, mean is parts[0]
+
+        def numbers(*arrays):
+            host = arrays if both else (*arrays, std) if mean_first else (mean, *arrays)
+            if host[1].__class__ is np.ndarray and host[1].dtype.kind != "c" and host[1].size and host[1].min() < 0:
+                raise RuntimeError("normal expects all elements of std >= 0.0")
+            return rng.normal_tensors(g, *host)
+        op = _NORMAL_BOTH if both else _NORMAL_MEAN if mean_first else _NORMAL_STD
+        made = _drawn_from(op, drawn_from(numbers, parts, tuple(shape), parts[0].dtype.np), *parts)
     return made if out is None else fill_out(out, made)
 
 
@@ -368,9 +397,14 @@ def bernoulli_(self, p=0.5, *, generator=None) -> Tensor:
     if isinstance(p, Tensor):
         if getattr(program.state.program, "randomness", None) is not None:  # under vmap
             return self.copy_(bernoulli(p.expand(self.shape), generator=generator))
-        host, order = np.broadcast_to(p._host_array(), self.shape), memory_order(self)
-        host = host if order is None else host.transpose(order)
-        return _overdraw(self, lambda shape: rng.bernoulli_tensor(g, host, kind))
+        order, shape = memory_order(self), tuple(self.shape)
+
+        def numbers(host):
+            host = np.broadcast_to(host, shape)
+            if order is None:
+                return rng.bernoulli_tensor(g, host, kind)
+            return np.ascontiguousarray(rng.bernoulli_tensor(g, host.transpose(order), kind).transpose(np.argsort(order)))
+        return overwrite(self, drawn_from(numbers, [p], shape, kind))
     if not 0 <= p <= 1:
         raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p:g}")
     return _overdraw(self, lambda shape: rng.bernoulli_scalar(g, shape, float(p), kind))
@@ -404,11 +438,14 @@ def bernoulli(input, p=None, *, generator=None, out=None) -> Tensor:
         return input.detach().contiguous().clone().bernoulli_(p, generator=generator)
     if input.dtype.category == dt.INT:
         raise not_implemented("bernoulli_tensor_cpu_p_", input.dtype)
-    host = input.detach()._host_array()
-    if host.size and not ((host >= 0) & (host <= 1)).all():
-        raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.  (Could this error message be improved?  If so, please "
-                           "report an enhancement request to PyTorch.)")
-    made = _drawn_from(_BERNOULLI, place(rng.bernoulli_tensor(_generator(generator), host, input.dtype.np), input.device), input)
+    g, kind = _generator(generator), input.dtype.np
+
+    def numbers(host):
+        if host.size and not ((host >= 0) & (host <= 1)).all():
+            raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.  (Could this error message be improved?  If so, please "
+                               "report an enhancement request to PyTorch.)")
+        return rng.bernoulli_tensor(g, host, kind)
+    made = _drawn_from(_BERNOULLI, drawn_from(numbers, [input], tuple(input.shape), kind), input)
     return made if out is None else fill_out(out, made.to(out.dtype), said=False)
 
 
@@ -423,7 +460,8 @@ def multinomial(input, num_samples: int, replacement: bool = False, *, generator
     """Indices drawn with probabilities proportional to the rows of input."""
     if isinstance(out, Tensor) and out.dtype is not dt.int64:
         raise RuntimeError(f"multinomial expects Long tensor out, got: {out.dtype.short}")
-    made = place(rng.multinomial(_generator(generator), input._host_array(), int(num_samples), bool(replacement)), input.device)
+    g, n, replacement = _generator(generator), int(num_samples), bool(replacement)
+    made = drawn_from(lambda host: rng.multinomial(g, host, n, replacement), [input], (*input.shape[:-1], n), np.dtype(np.int64))
     return made if out is None else fill_out(out, made, said=False)
 
 

@@ -25,6 +25,7 @@ from .basic import without_imaginary
 from .choosing import choose
 from .creation import _check_dtype
 from .elements import plain_number
+from .extreme_places import first_found, place_of
 from .lanes import by_lanes
 from .named_results import named_result
 from .quotients import over
@@ -310,23 +311,17 @@ def _arg_extreme(xp, x, dim, keepdim, largest):
 def _first_extreme(xp, x, dim, keepdim, largest):
     x = x.astype(np.int8) if x.dtype == np.bool_ else x
     if xp is not np and SHORT < x.shape[dim] < 1 << 31:
-        return lax.platform_dependent(lax.stop_gradient(x), cpu=lambda x: _first_found(x, dim, keepdim, largest),
+        return lax.platform_dependent(lax.stop_gradient(x), cpu=lambda x: first_found(x, dim, keepdim, largest).astype(np.int64),
                                       default=lambda x: _searched(x, dim, keepdim, largest))
     return _searched(x, dim, keepdim, largest)
 
 
 def _searched(x, dim, keepdim, largest):
-    index = x.argmax(axis=dim, keepdims=keepdim) if largest else x.argmin(axis=dim, keepdims=keepdim)
-    return index if index.dtype == np.int64 else index.astype(np.int64)
+    if x.__class__ is np.ndarray:
+        index = x.argmax(axis=dim, keepdims=keepdim) if largest else x.argmin(axis=dim, keepdims=keepdim)
+        return index if index.dtype == np.int64 else index.astype(np.int64)
+    return place_of(x, dim, keepdim, largest).astype(np.int64)
 
-
-def _first_found(x, dim, keepdim, largest):
-    """The extreme first, then its first place: XLA has vector instructions for either, and none for both at once."""
-    found = x == (jnp.max if largest else jnp.min)(x, axis=dim, keepdims=True)
-    if x.dtype.kind not in "iu":
-        found |= x != x
-    places = lax.broadcasted_iota(np.int32, x.shape, dim)
-    return jnp.min(jnp.where(found, places, np.int32(x.shape[dim])), axis=dim, keepdims=keepdim).astype(np.int64)
 
 
 def _dim_extreme(name, largest):

@@ -14,8 +14,10 @@ from .._arguments import as_dim, as_int, flag
 from .._core import dtype as dt
 from .._core.errors import not_implemented
 from .._core.registry import Op
+from .._core.value import is_tracer
 from .._public import EVERY_DIM, public
 from .._tensor import Tensor, apply
+from .extreme_places import place_of
 from .gathering import add_along, along, gather
 from .positions import elements
 from .reductions import reduced, result_type, shared_gradient
@@ -428,9 +430,9 @@ def _mode(xp, x, dim, keepdim):
     new = ordered[..., 1:] != ordered[..., :-1]
     starts = xp.concatenate([xp.zeros((*y.shape[:-1], 1), np.int64), xp.where(new, position[1:], 0)], axis=-1)
     starts = running(xp, starts, starts.ndim - 1, "cummax")
-    last = xp.argmax(
-        position - starts, axis=-1, keepdims=True
-    )  # the longest run ends here; ties: the first, the smallest value
+    runs = position - starts
+    # the longest ends here; ties: the first, the smallest value
+    last = runs.argmax(axis=-1, keepdims=True) if xp is np else place_of(runs, -1, True, True).astype(np.int64)
     index = xp.take_along_axis(order, last, -1)
     value = xp.take_along_axis(y, index, -1)
     value, index = xp.moveaxis(value, -1, dim), xp.moveaxis(index, -1, dim)
@@ -471,7 +473,7 @@ def _quantile(input, q, dim, keepdim, interpolation, skip_nan, name):
             raise RuntimeError(f"{name}() q tensor must be same dtype as the input tensor")
         if q.device is not input.device:
             raise RuntimeError(f"{name}() q tensor must be on the same device as the input tensor")
-        if q.device.type == "cpu" and not bool(((q >= 0) & (q <= 1)).all()):
+        if q.device.type == "cpu" and not is_tracer(q._current().array) and not bool(((q >= 0) & (q <= 1)).all()):
             raise RuntimeError(f"{name}() q values must be in the range [0, 1]")
     else:
         if not 0 <= q <= 1:

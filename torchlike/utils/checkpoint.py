@@ -8,6 +8,7 @@ from typing import Any
 from torchlike import _autocast
 from torchlike._core.grad_mode import mode
 from torchlike._core.history import warn
+from torchlike._core.traces import is_clean
 from torchlike._device_module import get_device_module
 from torchlike._tensor import Tensor, apply
 from torchlike.autograd import _is_checkpoint_valid, engine
@@ -101,7 +102,7 @@ def checkpoint(function: Callable, *args, use_reentrant: bool | None = None, con
     run = function if not kwargs else lambda *a: function(*a, **kwargs)
     if not use_reentrant:
         return recomputed(run, args, context_fn, determinism_check, early_stop, preserve_rng_state, debug) if mode.enabled else run(*args)
-    if not mode.enabled:
+    if not mode.enabled or not is_clean() and not any(isinstance(a, Tensor) and a.requires_grad for a in args):  # jax.grad sees through it
         return run(*args)
     return CheckpointFunction.apply(run, preserve_rng_state, *args)
 

@@ -12,6 +12,7 @@ from ..._core.scipy_extension import extension, worth
 from ..._tensor import Tensor, apply, as_tensor_value
 from ...ops.positions import rows_add
 from ...ops.quotients import over
+from .embedding import narrow
 
 _SOME = 1 << 15  # numbers from which on SciPy's sparse product is worth loading
 
@@ -53,7 +54,7 @@ def _summed(weight: np.ndarray, index: np.ndarray, starts: np.ndarray, scale) ->
 def _kernel(xp, weight, index, starts, scale, each, mean):
     flat = index.reshape(-1)
     if starts is None and (xp is not np or not flat.size):
-        rows = xp.take(weight, index, axis=0, mode="clip")
+        rows = xp.take(weight, index if xp is np else narrow(index, len(weight)), axis=0, mode="clip")
         wide = rows if scale is None else rows * scale[..., None]
         made = wide.sum(1, dtype=np.float32 if weight.dtype.itemsize == 2 else weight.dtype)
         return cast(xp, over(xp, made, max(each, 1)) if mean else made, weight.dtype)
@@ -62,7 +63,7 @@ def _kernel(xp, weight, index, starts, scale, each, mean):
     if xp is np:
         made = _summed(weight, flat, starts, scale)
     else:
-        rows = jnp.take(weight, flat, axis=0, mode="clip")
+        rows = jnp.take(weight, narrow(flat, len(weight)), axis=0, mode="clip")
         rows = rows.astype(np.float32 if rows.dtype.itemsize == 2 else rows.dtype)
         rows = rows if scale is None else rows * scale.astype(rows.dtype)[:, None]
         made = jnp.zeros((starts.size, rows.shape[1]), rows.dtype).at[bag_of(jnp, starts, flat.size)].add(rows, indices_are_sorted=True)

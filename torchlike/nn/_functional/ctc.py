@@ -6,7 +6,10 @@ from jax import lax
 
 from ..._core import dtype as dt
 from ..._core.registry import Op
+from ..._core.value import is_tracer
 from ..._tensor import Tensor, apply, as_tensor_value
+from ...ops.from_data import as_tensor
+from ...ops.joining import stack
 from .common import not_implemented, reduction_of
 
 # The labels are interleaved with blanks: z = (blank, l1, blank, l2, ..., blank), S = 2 * longest + 1 states. alpha[t, s]
@@ -166,26 +169,31 @@ def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths, target_lengths, 
     batched = log_probs.ndim == 3
     x = log_probs if batched else log_probs.unsqueeze(1)
     frames, n, classes = x.shape
-    given, long = _lengths(input_lengths, "input_lengths"), _lengths(target_lengths, "target_lengths")
     if not 0 <= blank < classes:
         raise RuntimeError("blank must be in label range")
-    if given.size != n:
-        raise RuntimeError("input_lengths must be of size batch_size")
-    if long.size != n:
-        raise RuntimeError("target_lengths must be of size batch_size")
-    _none_negative(long, "target_lengths")
-    for i in given:
-        if i > frames:
-            raise RuntimeError(f"Expected input_lengths to have value at most {frames}, but got value {i} (while checking arguments for "
-                               "ctc_loss_allocate_outputs)")
-    if not batched and targets.ndim == 2 and n == 1:
-        targets = targets.reshape(-1)
-    labels = _padded(targets.to(x.device, dt.int64), long)
-    _none_negative(given, "input_lengths")
-    lengths = as_tensor_value(np.stack([given, long]), x.device)
+    if any(isinstance(lengths, Tensor) and is_tracer(lengths._current().array) for lengths in (input_lengths, target_lengths)) and targets.ndim == 2:
+        lengths = stack([as_tensor(i, dtype=dt.int64).expand(n) for i in (input_lengths, target_lengths)])  # JAX asks no values
+        labels, counts = targets.to(dt.int64), lengths[1].clamp_min(1).to(x.dtype)
+    else:
+        given, long = _lengths(input_lengths, "input_lengths"), _lengths(target_lengths, "target_lengths")
+        if given.size != n:
+            raise RuntimeError("input_lengths must be of size batch_size")
+        if long.size != n:
+            raise RuntimeError("target_lengths must be of size batch_size")
+        _none_negative(long, "target_lengths")
+        for i in given:
+            if i > frames:
+                raise RuntimeError(f"Expected input_lengths to have value at most {frames}, but got value {i} (while checking arguments for "
+                                   "ctc_loss_allocate_outputs)")
+        if not batched and targets.ndim == 2 and n == 1:
+            targets = targets.reshape(-1)
+        labels = _padded(targets.to(x.device, dt.int64), long)
+        _none_negative(given, "input_lengths")
+        lengths = as_tensor_value(np.stack([given, long]), x.device)
+        counts = as_tensor_value(np.maximum(long, 1).astype(x.dtype.np), x.device)
     loss = apply(_CTC, (x, labels, lengths), (int(blank), bool(zero_infinity)))
     if zero_infinity:
         loss = loss.masked_fill(loss == float("inf"), 0.0)
     if reduction == "mean":
-        return (loss / as_tensor_value(np.maximum(long, 1).astype(x.dtype.np), x.device)).mean()
+        return (loss / counts).mean()
     return loss.sum() if reduction == "sum" else loss if batched else loss.squeeze(0)

@@ -9,6 +9,7 @@ from ..._arguments import as_int
 from ..._core import dtype as dt
 from ..._core.grad_mode import mode
 from ..._core.registry import Op
+from ..._core.value import is_tracer
 from ..._functorch.vmap import is_batchedtensor
 from ..._tensor import Tensor, apply
 from ...ops.gathering import in_range
@@ -18,7 +19,17 @@ from .common import need
 
 
 def _embedding(xp, weight, index, padding):
-    return weight[index] if xp is np else xp.take(weight, index, axis=0, mode="clip")
+    if xp is np:
+        return weight[index]
+    made = xp.take(weight, narrow(index, len(weight)), axis=0, mode="clip")
+    if padding is None:
+        return made
+    return xp.where(xp.expand_dims(index == padding, -1), lax.stop_gradient(made), made)  # for jax.grad: the row at `padding` does not learn
+
+
+def narrow(index, rows: int):
+    """A traced index in 32 bits where they do: JAX's derivative of the look-up clips it, and knows integers of 64 bits only under a setting of the user's."""
+    return index.astype(np.int32) if index.dtype == np.int64 and rows < 1 << 31 else index
 
 
 def _embedding_vjp(xp, g, index, padding, plan):
@@ -98,6 +109,8 @@ def one_hot(input: Tensor, num_classes: int = -1) -> Tensor:
     if not input.numel():
         if num_classes <= 0:
             raise RuntimeError("Can not infer total number of classes from empty tensor.")
+        return apply(_ONE_HOT, (input,), (num_classes,))
+    if num_classes > 0 and is_tracer(input._current().array):  # JAX asks no values
         return apply(_ONE_HOT, (input,), (num_classes,))
     if num_classes > 0 and is_batchedtensor(input):
         in_range(input, num_classes, lambda bad: f"Class values must be {'non-negative' if bad < 0 else 'smaller than num_classes'}.", RuntimeError)

@@ -15,9 +15,9 @@ from ..._tensor import Tensor, apply
 from ...ops.blocks import in_blocks
 from ...ops.choosing import choose
 from ...ops.exponentials import expm1_below
-from ...ops.from_data import place
 from ...ops.limits import at_most, within
 from ...ops.random import default_generator
+from ...ops.staged_draws import drawn_from
 from .common import const, finish, floating, need, not_implemented, scalar
 
 # -- slopes for negative numbers ---------------------------------------------------------------------------------------------
@@ -79,10 +79,14 @@ def rrelu(input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, trainin
         raise RuntimeError("Lower bound should be less than or equal to the upper bound")
     if not training:
         return finish(input, apply(_LEAKY, (input, (lower + upper) / 2)), inplace)
-    negative = input._host_array() <= 0  # one number is drawn per negative element
-    noise = np.ones(negative.shape, input.dtype.np)
-    noise[negative] = rng.uniform(default_generator, (int(negative.sum()),), float(lower), float(upper), np.dtype(np.float64))
-    return finish(input, apply(_RRELU, (input, place(noise, input.device))), inplace)
+    kind = input.dtype.np
+
+    def noise(host):
+        negative = host <= 0  # one number is drawn per negative element
+        made = np.ones(negative.shape, kind)
+        made[negative] = rng.uniform(default_generator, (int(negative.sum()),), float(lower), float(upper), np.dtype(np.float64))
+        return made
+    return finish(input, apply(_RRELU, (input, drawn_from(noise, [input], tuple(input.shape), kind))), inplace)
 
 
 # -- exponential tails -------------------------------------------------------------------------------------------------------

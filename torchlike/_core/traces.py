@@ -1,0 +1,63 @@
+"""The traces of JAX's that a program's own code runs under: functions in `jax.jit`, `jax.grad`, `jax.vmap`."""
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Iterator
+
+import jax
+from jax._src import core
+from jax._src.interpreters.partial_eval import DynamicJaxprTrace
+
+_context = core.trace_ctx
+
+
+class _Thread(threading.local):
+    is_called_back = False
+
+
+_thread = _Thread()
+is_clean = _context.is_top_level  # whether there is none: the one question that every draw of random numbers asks
+
+
+@contextlib.contextmanager
+def beside() -> Iterator[None]:
+    """What JAX does here for the engine is done now, with numbers of 64 bits, whatever trace the user's code is under. A trace would take it as a part
+    of the user's function, and a tensor of the code around would be left with a tracer."""
+    with jax.core.eval_context(), jax.enable_x64(True):
+        yield
+
+
+def is_staging() -> bool:
+    """Whether the code that runs now is being written down (by jax.jit, jax.lax.scan, ...) to run any number of times later."""
+    if is_clean():
+        return False
+    trace = _context.trace
+    while trace is not None:
+        if isinstance(trace, DynamicJaxprTrace):
+            return True
+        trace = getattr(trace, "parent_trace", None)
+    return False
+
+
+@contextlib.contextmanager
+def called_back() -> Iterator[None]:
+    """What runs inside is called by a program that waits for it, on one of the threads that XLA runs programs on: it must not run another."""
+    before, _thread.is_called_back = _thread.is_called_back, True
+    try:
+        yield
+    finally:
+        _thread.is_called_back = before
+
+
+def is_called_back() -> bool:
+    return _thread.is_called_back
+
+
+@jax.custom_jvp
+def unseen(old, new):
+    """`new` in the place of `old`, whose derivative stays: a write that autograd does not see."""
+    return new
+
+
+unseen.defjvp(lambda values, changes: (values[1], changes[0]))
