@@ -269,6 +269,35 @@ def test_an_optimizer_that_changes_is_traced_again():
     np.testing.assert_allclose(losses(torchlike, torchlike.compile), losses(real, lambda f: f), rtol=2e-4)
 
 
+def test_parameters_that_come_to_lie_in_one_vector():
+    """Two optimizers write parts of it, and neither shows all of it; then another vector, and one that begins with a parameter alone."""
+    def states(t, wrap):
+        t.manual_seed(0)
+        model = t.nn.Sequential(t.nn.Linear(3, 4), t.nn.Tanh(), t.nn.Linear(4, 2))
+        parameters, (x, y) = list(model.parameters()), (t.randn(5, 3), t.randn(5, 2))
+        optimizers = [t.optim.Adam(parameters[:2], lr=0.1), t.optim.SGD(parameters[2:], lr=0.1)]
+
+        def step():
+            for optimizer in optimizers:
+                optimizer.zero_grad()
+            loss = (model(x) - y).pow(2).mean()
+            loss.backward()
+            for optimizer in optimizers:
+                optimizer.step()
+            return loss
+        step, shown = wrap(step), []
+        for k in range(16):
+            if k in (4, 8):
+                with t.no_grad():
+                    t.nn.utils.vector_to_parameters(t.nn.utils.parameters_to_vector(parameters) * 0.9, parameters)
+            elif k == 12:
+                for p in parameters:
+                    p.data = t.cat([p.detach().flatten(), t.ones(3)])[:-3].view(p.shape)
+            shown += [step().item(), *(p.sum().item() for p in parameters)]
+        return shown
+    np.testing.assert_allclose(states(torchlike, torchlike.compile), states(real, lambda f: f), rtol=2e-4, atol=1e-6)
+
+
 def test_a_step_that_runs_at_once_keeps_what_others_hold():
     """After the first replays a step is started without a program, and donates the parameters: unless somebody else holds them."""
     kept = []

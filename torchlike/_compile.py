@@ -28,7 +28,7 @@ from ._core.traces import is_clean
 from ._guarded import Guards, sameness, tensors_at
 from ._replay import Replay, flatten, unflatten
 from ._tensor import Tensor, _new
-from ._tracing import Before, Boundary, CallCapture, FormChanged, NotReplayable, SharedMemory, holder_of, objects_of, tensor_classes
+from ._tracing import Before, Boundary, CallCapture, NotReplayable, Outdated, SharedMemory, holder_of, objects_of, tensor_classes
 from ._watch import Watch
 from .nn.modules.module import Module
 
@@ -136,7 +136,7 @@ class Compiled:
             if not entry.meets(leaves):
                 try:
                     return entry(leaves)
-                except FormChanged as e:
+                except Outdated as e:
                     self.entries[key] = "seen"
                     history.fallback(self.name, str(e))
                     return self._called(args, kwargs)

@@ -24,7 +24,7 @@ from ._core.value import Value
 from ._fields import fields
 from ._storage import Storage
 from ._tensor import Tensor, _new
-from ._tracing import REPLAYED, Before, Boundary, Capture, NotReplayable, SharedMemory, gc_held, graph_leaves, made_here
+from ._tracing import REPLAYED, Before, Boundary, Capture, NotReplayable, Outdated, SharedMemory, gc_held, graph_leaves, made_here
 from .autograd import engine
 from .optim._rules import write
 from .utils._pytree import SUPPORTED_NODES
@@ -102,6 +102,12 @@ class Segment(Op):
         return [env[i] if i >= 0 else inputs[-1 - i] for i in self.outs]
 
 
+def _memory_of(t: Tensor) -> Value:
+    """All of the memory that a tensor shows, or a part of."""
+    shown = t._current()
+    return shown if t._storage is None else t._storage.value
+
+
 def _reads(steps: list, outs: list[int]) -> list[int]:
     """References from outside that steps and results need, each once."""
     first = steps[0].out if steps else 0
@@ -120,6 +126,9 @@ class Replay:
                 sources.setdefault(id(before.tensors[id(x)][1]), ("argument", i))
         for t, v in before.tensors.values():
             sources.setdefault(id(v), ("grad", before.owners[id(t)]) if id(t) in before.owners else ("tensor", t))
+        for t, _ in before.tensors.values():  # memory of which tensors from outside show only parts
+            if t._storage is not None and id(t._storage) in before.roots:
+                sources.setdefault(id(before.roots[id(t._storage)]), ("memory", t))
         self.result_leaves: list = []
         self.structure = flatten(result, self.result_leaves)
         self.draws, self.steps = [draw for _, draw in capture.draws], capture.steps
@@ -171,6 +180,8 @@ class Replay:
         self.effects = [(kind, x, self.position[r]) for kind, x, r in self.effects]
         self.gradients = [(t, g, None if r is None else self.position[r]) for t, g, r in self.gradients]
         self._find_outside()
+        shared = [(t, before.storages[id(t)]) for t, _ in before.tensors.values()]
+        self.memory = [(weakref.ref(t), st) for t, st in shared if id(st) in self.storages]  # who shows memory that is written as a whole
         weakref.finalize(self, executor.retire, [self.forward] if backward is None else [self.forward, self.backward]).atexit = False
         self.exe: executable.Executable | None = None  # what ran last
         self.holders: list[int | None] = []
@@ -199,7 +210,7 @@ class Replay:
         self.owners = [x for kind, x, _ in self.effects if kind == "grad"] + [t for t, _, _ in self.gradients]
         self.storages = {id(x) for kind, x, _ in self.effects if kind == "storage"}
         if any(kind == "argument" for kind, _, _ in self.effects):
-            self.outside += [x for kind, x in self.inputs if kind == "tensor"]
+            self.outside += [x for kind, x in self.inputs if kind in ("tensor", "memory")]
             self.owners += [x for kind, x in self.inputs if kind == "grad"]
         self.writes = bool(self.outside or self.owners or self.storages)
 
@@ -311,10 +322,13 @@ class Replay:
     def _value(source: tuple, leaves: list, drawn: list[Value]) -> Value:
         kind, x = source
         return (x._current() if kind == "tensor" else leaves[x]._current() if kind == "argument" else drawn[x] if kind == "draw" else
-                x._grad._current() if kind == "grad" else x)
+                x._grad._current() if kind == "grad" else _memory_of(x) if kind == "memory" else x)
 
     def __call__(self, leaves: list):
-        """FormChanged, and nothing done, where an optimizer's step is another one by now."""
+        """Outdated where that is not what the call would do by now."""
+        for t, st in self.memory:
+            if (alias := t()) is not None and alias._storage is not st:
+                raise Outdated("a tensor from outside has other memory")
         for step in self.steps if self.draws else self.steps[1:]:  # before the generator or the first step moves
             step.check()
         drawn = [draw() for draw in self.draws] if self.draws else self.draws
@@ -415,7 +429,7 @@ class Replay:
                     t._value = made[k]
                     t._writes += 1
                     continue
-                if kind == "argument" and t._chain:
+                if t._chain:
                     write((t,), (made[k],))
                     continue
             x.value = made[k]

@@ -30,11 +30,8 @@ class SharedMemory(NotReplayable):
     """A replay makes new tensors and cannot say which memory they share; PyTorch's graphs can, so `fullgraph=True` is no reason to raise."""
 
 
-class FormChanged(RuntimeError):
-    """An optimizer would record other operations than those that were traced."""
-
-    def __init__(self) -> None:
-        super().__init__("the optimizer's step changed its form since it was captured")
+class Outdated(Exception):
+    """Why a replay is not what its call would do by now; nothing is done yet."""
 
 
 class Capture:
@@ -282,12 +279,12 @@ class TracedStep:
         return [] if len(set(numbers)) == 1 else [numbers.index(n) for n in numbers]
 
     def check(self) -> None:
-        """FormChanged where the step would record other operations than those traced."""
+        """Outdated where the step would record other operations than those traced."""
         if _form(self.optimizer) != self.form or self._together() != self.together:
-            raise FormChanged
+            raise Outdated("the optimizer's step is another one")
 
     def numbers(self) -> list[float]:
-        """The step's numbers; FormChanged, before it counts, where it would record other operations than those traced."""
+        """The step's numbers; Outdated, before it counts, where it would record other operations than those traced."""
         options: list = []
         for group in self.optimizer.param_groups:
             options += group.values()
@@ -297,7 +294,7 @@ class TracedStep:
         with collected() as numbers, self._with_gradients():
             self.optimizer.step()
         if len(numbers) != self.end - self.start:
-            raise FormChanged
+            raise Outdated("the optimizer's step is another one")
         self.options, self.known = options, numbers
         return numbers
 
