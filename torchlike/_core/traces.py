@@ -6,10 +6,12 @@ import threading
 from collections.abc import Iterator
 
 import jax
-from jax._src import core
-from jax._src.interpreters.partial_eval import DynamicJaxprTrace
+import numpy as np
+from jax.extend.core import get_opaque_trace_state
 
-_context = core.trace_ctx
+with jax.core.eval_context():
+    _NONE = get_opaque_trace_state(convention="torchlike")
+_ZERO = np.float32(0)
 
 
 class _Thread(threading.local):
@@ -17,7 +19,11 @@ class _Thread(threading.local):
 
 
 _thread = _Thread()
-is_clean = _context.is_top_level  # whether there is none: the one question that every draw of random numbers asks
+
+
+def is_clean() -> bool:
+    """Whether there is none."""
+    return get_opaque_trace_state(convention="torchlike") == _NONE
 
 
 @contextlib.contextmanager
@@ -29,15 +35,9 @@ def beside() -> Iterator[None]:
 
 
 def is_staging() -> bool:
-    """Whether the code that runs now is being written down (by jax.jit, jax.lax.scan, ...) to run any number of times later."""
-    if is_clean():
-        return False
-    trace = _context.trace
-    while trace is not None:
-        if isinstance(trace, DynamicJaxprTrace):
-            return True
-        trace = getattr(trace, "parent_trace", None)
-    return False
+    """Whether the code that runs now is being written down (by jax.jit, jax.lax.scan, ...) to run any number of times later: then a sum of two
+    numbers is, too."""
+    return not is_clean() and isinstance(jax.lax.add(_ZERO, _ZERO), jax.core.Tracer)
 
 
 @contextlib.contextmanager
