@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import operator
+
 import numpy as np
 
 from .._arguments import as_dim, as_int, refuse_learnable
@@ -144,6 +146,7 @@ def _triangle(name: str, find):
         strided_only(layout, name)
         if dtype not in (dt.int32, dt.int64):
             raise not_implemented(name, _check_dtype(dtype))
+        row, col, offset = map(operator.index, (row, col, offset))  # tensors of one integer, too
         if row < 0 or col < 0:
             raise RuntimeError(f"{'row' if row < 0 else 'col'} must be non-negative, got {row if row < 0 else col}")
         return place(find(row, col, offset, dtype.np), dev.resolve(device))
