@@ -78,7 +78,7 @@ def _block(torch: Any, kind: str) -> Any:
             return h
 
         def normalized(self, x):
-            return self.inner(self.a(x))
+            return self.inner(F.linear(x, self.a.weight))  # a bias here would have gradients of rounding alone
 
         def dropped(self, x):
             return self.b(self.inner(self.a(x).sigmoid()))
@@ -115,7 +115,7 @@ def _block(torch: Any, kind: str) -> Any:
             return self.a(x - self.mean)
 
         def contracted(self, x):
-            return torch.einsum("bi,ij,bj->bj", x, self.a.weight, F.normalize(self.b(x), dim=-1))
+            return torch.einsum("bi,ij,bj->bj", x, self.b.weight, F.normalize(self.a(x), dim=-1))
     return Block()
 
 
