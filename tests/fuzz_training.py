@@ -47,7 +47,9 @@ def _block(torch: Any, kind: str) -> Any:
             self.register_buffer("mean", torch.zeros(WIDTH))
             self.register_buffer("calls", torch.tensor(0), persistent=False)
             made = {"attention": lambda: nn.MultiheadAttention(WIDTH, 2, bias=False, batch_first=True), "recurrent": lambda: nn.GRUCell(WIDTH, WIDTH),
-                    "normalized": lambda: nn.BatchNorm1d(WIDTH), "dropped": lambda: nn.Dropout(0.3), "bilinear": lambda: nn.Bilinear(WIDTH, WIDTH, WIDTH)}
+                    # a bias before it would have gradients of rounding alone
+                    "normalized": lambda: nn.Sequential(nn.Linear(WIDTH, WIDTH, bias=False), nn.BatchNorm1d(WIDTH)),
+                    "dropped": lambda: nn.Dropout(0.3), "bilinear": lambda: nn.Bilinear(WIDTH, WIDTH, WIDTH)}
             self.inner = made.get(kind, nn.Identity)()
 
         def extra_repr(self):
@@ -78,7 +80,7 @@ def _block(torch: Any, kind: str) -> Any:
             return h
 
         def normalized(self, x):
-            return self.inner(F.linear(x, self.a.weight))  # a bias here would have gradients of rounding alone
+            return self.inner(x)
 
         def dropped(self, x):
             return self.b(self.inner(self.a(x).sigmoid()))
