@@ -30,6 +30,16 @@ OVERWRITTEN = ("modified by an inplace operation", "has been modified inplace", 
 RTOL = {"float64": 1e-8, "float32": 1e-3}  # the rounding of a dozen steps
 
 
+class Wrong:
+    """Real torch with one function wrong, which a fuzzer has to find."""
+
+    def __init__(self, torch, name, wrong):
+        self._torch, self._name, self._wrong = torch, name, wrong
+
+    def __getattr__(self, name):
+        return self._wrong if name == self._name else getattr(self._torch, name)
+
+
 def seen(value: Any, torch: Any) -> dict[str, Any]:
     """All that a program's end shows of one tensor."""
     grad = value.grad if value.is_leaf and value.requires_grad else None

@@ -2,6 +2,7 @@
 import fuzz
 import pytest
 from checks import execution_modes
+from fuzz import Wrong
 
 PROGRAMS, CHUNK = 400, 20
 
@@ -28,22 +29,12 @@ def test_programs_are_deterministic_and_varied(oracle):
     assert all(part in text for part in ("backward(", "autograd.grad(", "_(", "] = ", "no_grad"))
 
 
-class _Wrong:
-    """Real torch with one function wrong."""
-
-    def __init__(self, torch, name, wrong):
-        self._torch, self._name, self._wrong = torch, name, wrong
-
-    def __getattr__(self, name):
-        return self._wrong if name == self._name else getattr(self._torch, name)
-
-
 def _first_failing(oracle, wrong):
     return next(seed for seed in range(300) if fuzz.check(oracle, wrong, seed, shrinking=False)[0])
 
 
 def test_a_wrong_function_is_found_and_shrunk(oracle):
-    wrong = _Wrong(oracle, "sin", lambda x: oracle.sin(x) * 1.01)
+    wrong = Wrong(oracle, "sin", lambda x: oracle.sin(x) * 1.01)
     found, lines = fuzz.check(oracle, wrong, _first_failing(oracle, wrong))
     assert found and len(lines) <= 5 and any("torch.sin" in line for line in lines)
 
@@ -51,10 +42,10 @@ def test_a_wrong_function_is_found_and_shrunk(oracle):
 def test_a_wrong_gradient_is_found(oracle):
     def wrong(x):
         return oracle.tanh(x) + (x - x.detach()) * 0.1
-    assert _first_failing(oracle, _Wrong(oracle, "tanh", wrong)) is not None
+    assert _first_failing(oracle, Wrong(oracle, "tanh", wrong)) is not None
 
 
 def test_an_error_of_another_class_is_found(oracle):
     def where(*args):
         raise ValueError("not torch's")
-    assert any(fuzz.check(oracle, _Wrong(oracle, "where", where), seed, shrinking=False)[0] for seed in range(200))
+    assert any(fuzz.check(oracle, Wrong(oracle, "where", where), seed, shrinking=False)[0] for seed in range(200))

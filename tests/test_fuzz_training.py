@@ -1,7 +1,7 @@
 """A fixed budget of random lives of models, and proof that a difference is found."""
 import fuzz_training
 import pytest
-from test_fuzz import _Wrong
+from fuzz import Wrong
 
 LIVES, CHUNK = 60, 15
 COMPILED = range(5000, 5006)  # each compiles some steps
@@ -19,5 +19,5 @@ def test_random_lives_of_compiled_steps(oracle, subject, seed):
 
 
 def test_a_wrong_function_is_found(oracle):
-    wrong = _Wrong(oracle, "sigmoid", lambda x: oracle.sigmoid(x) * 1.001)
+    wrong = Wrong(oracle, "sigmoid", lambda x: oracle.sigmoid(x) * 1.001)
     assert "loss" in fuzz_training.check(oracle, wrong, 0)

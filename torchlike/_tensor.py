@@ -298,8 +298,9 @@ class Tensor(Fields, metaclass=Shown):
                 return self
             st.host.sync(st)
         value = new._current()
-        if not mode.enabled:
-            value = _past_autograd(self, value)
+        traced = not mode.enabled and (_is_traced(value) or _is_traced(self._value if st is None else st.value))
+        if traced:
+            value = _past_autograd(self._current(), value)
         if st is None:
             self._value = value
             self._writes += 1
@@ -329,7 +330,7 @@ class Tensor(Fields, metaclass=Shown):
             root = put(st.value, chain, value)
             if mode.enabled and base is None:
                 self._move_to(new)
-        st.value = root if mode.enabled or root is value else _past_autograd(st, root)
+        st.value = _past_autograd(st.value, root) if traced and root is not value else root
         self._count_write(st)
         if st.host is not None:
             st.host.write(st)
@@ -654,12 +655,13 @@ def _lead_past_hooks(writer: Node, view: Node, base: Node | None) -> None:
     writer.edges = [edge if e is not None and e[0] is view else e for e in writer.edges]
 
 
-def _past_autograd(old: Tensor | Storage, value: Value) -> Value:
-    """What a write under no_grad leaves: in a trace of JAX's the derivative stays what it was, as the graph does."""
+def _is_traced(value: Value) -> bool:
+    return value.array is not None and is_tracer(value.array)
+
+
+def _past_autograd(was: Value, value: Value) -> Value:
+    """What a write under no_grad leaves in a trace of JAX's: the derivative stays what it was, as the graph does."""
     if mode.walk is not None or value.__class__ is not Value or value.aval.dtype.category < dt.FLOAT:
-        return value
-    was = old._current() if isinstance(old, Tensor) else old.value
-    if not (is_tracer(value.array) or is_tracer(was.array)):
         return value
     with enable_x64(True):
         return Value(value.aval, unseen(asarray(program.concrete(was)), asarray(program.concrete(value))))

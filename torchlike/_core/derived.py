@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from .registry import Plan
 
 
-
 class _State(threading.local):
     differentiating = False  # whether jax.vjp makes an operation's derivative
 
@@ -30,7 +29,7 @@ state = _State()
 def derived(plan: Plan, *given) -> tuple:
     """As `plan.jax(*given)`, which JAX differentiates by the operation's own derivative where it has one of real numbers."""
     places = [i for i, x in enumerate(given) if isinstance(x, jax.Array)]
-    moving = [i for i in places if isinstance(given[i], Tracer) and given[i].dtype.kind != "c" and plan.avals[i].dtype.category == dt.FLOAT]
+    moving = [i for i in places if isinstance(given[i], Tracer) and plan.avals[i].dtype.category == dt.FLOAT]
     if not moving or not _is_explicit(plan):
         return plan.jax(*given)
 

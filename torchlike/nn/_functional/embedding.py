@@ -19,12 +19,7 @@ from .common import need
 
 
 def _embedding(xp, weight, index, padding):
-    if xp is np:
-        return weight[index]
-    made = xp.take(weight, narrow(index, len(weight)), axis=0, mode="clip")
-    if padding is None:
-        return made
-    return xp.where(xp.expand_dims(index == padding, -1), lax.stop_gradient(made), made)  # for jax.grad: the row at `padding` does not learn
+    return weight[index] if xp is np else xp.take(weight, narrow(index, len(weight)), axis=0, mode="clip")
 
 
 def narrow(index, rows: int):
