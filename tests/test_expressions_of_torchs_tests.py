@@ -167,6 +167,7 @@ n = torch.ones(3, requires_grad=True); exec("with torch.inference_mode(): v = n[
 GRADIENT_EDGES = """
 x = torch.ones(2, requires_grad=True); y = x * 2; e = torch.autograd.graph.get_gradient_edge(y); torch.autograd.grad(x.sum(), [x, e], allow_unused=True, materialize_grads=True)
 x = torch.ones(2, requires_grad=True); y = x * 2; e = torch.autograd.graph.get_gradient_edge(y); torch.autograd.grad(y.sum(), e, materialize_grads=True)
+x = torch.tensor(0.5, requires_grad=True); a = torch.ones((), requires_grad=True); torch.autograd.grad(a * 2, x, materialize_grads=True)
 """
 CONSTRUCTORS_OF_TENSORS = """
 y = torch.ones(2, 2); z = torch.empty(0).new(y); z[0, 0] = 7; y

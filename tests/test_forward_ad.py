@@ -293,3 +293,13 @@ def test_what_a_jvp_has_to_return(torch, way):
                 made = made if isinstance(made, tuple) else (made,)
                 found.append(([fa.unpack_dual(x).tangent for x in made], made[0] is dual))
     return found, seen
+
+
+@same
+def test_out_takes_no_dual_tensors(torch):
+    fa = _ad(torch)
+    with fa.dual_level():
+        d, x = fa.make_dual(torch.ones(2), torch.ones(2)), torch.ones(2)
+        refused = [caught(lambda: torch.add(d, x, out=x)), caught(lambda: torch.add(x, x, out=d)), caught(lambda: torch.sin(d, out=x))]
+        y = torch.ones(2)
+        return refused, torch.add(y, y, out=torch.empty(2))

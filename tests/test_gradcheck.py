@@ -131,3 +131,102 @@ def test_fast_mode_allows_what_elements_may_differ_by(oracle, subject):
         return torch.autograd.gradcheck(f, (x,), fast_mode=True, atol=1e-4, rtol=0.0, raise_exception=False)
     for off in (0.0, 2e-5, 8e-5, 1.5e-4, 1e-2):
         assert passes(subject, off) == passes(oracle, off) == (off < 1e-4), off
+
+
+SPARSE = {"dense": lambda x: x.to_dense(), "twice": lambda x: (x * 2).to_dense(), "sum": lambda x: x.sum(), "relu": lambda x: x.to_dense().relu(),
+          "detached": lambda x: x.detach().to_dense(), "wrong": lambda x: x.detach().to_dense() * x.to_dense()}
+LAYOUTS = ["sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc"]
+
+
+def sparse_input(torch, layout, whole):
+    torch.manual_seed(4)
+    x = torch.rand(2, 4, dtype=torch.float64) + 0.1
+    if not whole:
+        x[0, :2] = 0
+    return x.to_sparse(layout=getattr(torch, layout), blocksize=(1, 2) if "bs" in layout else None).requires_grad_()
+
+
+@pytest.mark.parametrize("fast", [False, True])
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_gradcheck_of_sparse_inputs(subject, oracle, layout, masked, fast):
+    """Every element specified, and with `masked` some left out."""
+    def outcomes(torch, name, whole):
+        try:
+            return torch.autograd.gradcheck(SPARSE[name], (sparse_input(torch, layout, whole),), masked=masked, fast_mode=fast)
+        except Exception as error:
+            return type(error).__name__, str(error).split("\n")[0]
+    for name in SPARSE:
+        for whole in (True, False) if masked and name != "sum" else (True,):
+            found = outcomes(subject, name, whole)
+            assert found == outcomes(oracle, name, whole), (name, whole)
+            assert (found is True) == (name not in ("detached", "wrong")), (name, whole)
+
+
+def test_gradcheck_of_entries_at_one_place(subject):
+    x = subject.sparse_coo_tensor([[0, 0, 1]], subject.tensor([1.0, 2.0, 3.0], dtype=subject.float64), (3,)).requires_grad_()
+    assert subject.autograd.gradcheck(lambda x: x.to_dense() ** 2, (x,), masked=True)
+    with pytest.raises(RuntimeError, match="Jacobian mismatch"):
+        subject.autograd.gradcheck(lambda x: x.to_dense() * x.detach().to_dense(), (x,), masked=True)
+
+
+def test_gradients_of_sparse_inputs_have_their_form(subject, oracle):
+    def said(torch):
+        x = torch.ones((2, 2), dtype=torch.float64).to_sparse().requires_grad_()
+        more = made(torch, forward=lambda ctx, x: x * 1, backward=lambda ctx, g: g.to_sparse())
+
+        def added(x):
+            y = x.to_dense()
+            y.register_hook(lambda g: g + 1e-2)
+            return y
+        found = []
+        for f, at, masked in ((more, torch.ones(1, dtype=torch.float64, requires_grad=True), False), (added, x, True)):
+            with pytest.raises(RuntimeError) as error:
+                torch.autograd.gradcheck(f, (at,), masked=masked, atol=1e-1)
+            found.append(str(error.value))
+        return found
+    assert said(subject) == said(oracle)
+
+
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_as_sparse_gradcheck(subject, oracle, layout, masked):
+    def outcomes(torch):
+        check = torch.sparse.as_sparse_gradcheck(torch.autograd.gradcheck)
+        x = sparse_input(torch, layout, False)
+        kept = torch.autograd.gradcheck
+        found = [check(lambda x: x * 2, x, masked=masked), check(lambda x, y: x.to_dense() * y, (x, x.to_dense().detach().requires_grad_()), masked=masked)]
+        try:
+            check(lambda x: x.detach().to_dense() * x.to_dense(masked_grad=masked), (x,), masked=masked)
+        except Exception as error:
+            found.append((type(error).__name__, str(error).split("\n")[0]))
+        return found, kept is torch.autograd.gradcheck
+    assert outcomes(subject) == outcomes(oracle)
+    assert outcomes(subject)[0][:2] == [True, True]
+
+
+def test_gradcheck_of_tensors_whose_class_dispatches(subject, oracle):
+    def found(torch):
+        tree_map = torch.utils._pytree.tree_map
+
+        class Logged(torch.Tensor):
+            @staticmethod
+            def __new__(cls, inner):
+                made = torch.Tensor._make_wrapper_subclass(cls, inner.size(), dtype=inner.dtype, device=inner.device, requires_grad=inner.requires_grad)
+                made.inner = inner.detach() if inner.requires_grad else inner
+                return made
+
+            @classmethod
+            def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+                plain = [tree_map(lambda x: x.inner if isinstance(x, cls) else x, a) for a in (args, kwargs or {})]
+                return tree_map(lambda x: cls(x) if isinstance(x, torch.Tensor) else x, func(*plain[0], **plain[1]))
+        x = torch.tensor([0.5, 1.0, 2.0], dtype=torch.float64)
+        return torch.autograd.gradcheck(lambda x: x.exp() * x, (Logged(x).requires_grad_(),)), torch.autograd.gradcheck(
+            lambda x: x.exp() * x, (Logged(x).requires_grad_(),), fast_mode=True), Logged
+
+    right, fast, cls = found(oracle)
+    assert (right, fast) == (True, True)
+    right, fast, cls = found(subject)
+    assert (right, fast) == (True, True)
+    x = cls(subject.ones(2, dtype=subject.float64)).requires_grad_()
+    assert not subject.autograd.gradcheck(lambda x: x.exp() * x.detach(), (x,), raise_exception=False)

@@ -289,3 +289,54 @@ def test_compile_with_a_sparse_argument_stays_eager():
         assert torchlike.equal(product(eye, x), x)
     with pytest.raises(RuntimeError, match="a sparse tensor"):
         torchlike.compile(lambda s, x: s @ x, fullgraph=True)(eye, x)
+
+
+@same
+def test_hooks_of_sparse_tensors(torch):
+    """On a leaf and on a result: they are handed sparse gradients, and may hand back others, whole ones too."""
+    found = []
+    for layout in ("sparse_coo", "sparse_csr"):
+        x = (torch.eye(3) * 2).to_sparse(layout=getattr(torch, layout)).requires_grad_()
+        seen = []
+        handle = x.register_hook(lambda g, seen=seen: seen.append((str(g.layout), g.to_dense())))
+        y = x * 2
+        y.register_hook(lambda g: g * 3)
+        y.to_dense().sum().backward()
+        found += [seen, x.grad.to_dense()]
+        handle.remove()
+        x.grad = None
+        (x * 2).to_dense().sum().backward()
+        found += [len(seen), x.grad.to_dense()]
+    x = (torch.eye(3) * 2).to_sparse().requires_grad_()
+    y = x.coalesce() * 2
+    y.retain_grad()
+    x.register_post_accumulate_grad_hook(lambda t: found.append((t is x, t.grad.to_dense())))
+    y.to_dense().sum().backward()
+    return found, y.grad.to_dense(), y.retains_grad
+
+
+def test_what_a_hook_of_a_sparse_tensor_hands_back(subject):
+    """Of another pattern: what counts are the elements that the tensor specifies."""
+    for other in (lambda g: g.to_dense().to_sparse(1) * 3, lambda g: g.to_dense() * 3, lambda g: g.to_dense().to_sparse_csr() * 3):
+        x = subject.eye(2).to_sparse().requires_grad_()
+        y = x * 2
+        y.register_hook(other)
+        y.to_dense().sum().backward()
+        assert x.grad.to_dense().tolist() == [[6.0, 0.0], [0.0, 6.0]]
+
+
+@same
+def test_gradients_of_entries_at_one_place(torch):
+    """A place has one gradient, however many entries add up there."""
+    found = []
+    weights = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
+    for f in (lambda x: (x * 2).to_dense(), lambda x: x.coalesce().to_dense() ** 2, lambda x: torch.sparse.mm(x, weights), lambda x: x.t().to_dense()):
+        x = torch.sparse_coo_tensor([[0, 0, 1], [1, 1, 0]], [1.0, 2.0, 3.0], (3, 2)).requires_grad_()
+        f(x).sum().backward()
+        found.append(x.grad.to_dense())
+        f(x).sum().backward()
+        found.append(x.grad.to_dense())
+        x.grad = x.grad * 2
+        f(x).sum().backward()
+        found += [x.grad.to_dense(), torch.autograd.grad(f(x).sum(), x)[0].to_dense()]
+    return found

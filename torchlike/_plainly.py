@@ -25,6 +25,8 @@ class _Dispatching(threading.local):
 dispatching = _Dispatching()
 keeps_tangents: list[Callable] = []  # asked about what a class with `__torch_dispatch__` returned, while there is forward differentiation: autograd/_tangents.py
 
+refuses_out: list[Callable] = []  # asked about what is written by `out=`, while there is forward differentiation
+
 
 class DisableTorchFunctionSubclass:
     """No class takes anything over inside the block."""

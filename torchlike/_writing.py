@@ -11,6 +11,7 @@ from ._core.grad_mode import mode
 from ._core.layout import extent, is_dense, partly_same
 from ._core.registry import OPS
 from ._out import refuse_dtype
+from ._plainly import refuses_out
 from ._resize import keep_place, resize
 from ._tensor import Tensor, _plain_copy, apply
 
@@ -83,6 +84,8 @@ def fill_out(out: Tensor, result: Tensor, said: bool = True, name: str = "", pla
         whose = f"{name.removesuffix('_of_all')}(): " if name else ""
         raise RuntimeError(f"{whose}functions with out=... arguments don't support automatic differentiation, but one of the "
                            "arguments requires grad.")
+    if refuses_out:
+        refuses_out[0](name.removesuffix("_of_all"), out, result)
     have, new = out._value.aval, result._value.aval
     if have.dtype is not new.dtype:
         refuse_dtype(name, place, new.dtype, have.dtype)

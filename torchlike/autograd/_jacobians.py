@@ -5,6 +5,7 @@ part is looked at alone.
 """
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -35,6 +36,14 @@ def part(values: np.ndarray, which: str | None) -> np.ndarray:
     return values.imag if which == "imaginary" and values.dtype.kind == "c" else values.real
 
 
+def array(x: Tensor) -> np.ndarray:
+    """A tensor's elements, a sparse one's too; of a class with `__torch_dispatch__` one by one, as it says."""
+    x = x.detach()
+    if x._dispatches:
+        return np.array([e.item() for e in x.reshape(-1)], x.dtype.np).reshape(tuple(x.shape))
+    return (x.to_dense() if x._sparse else x)._host_array()
+
+
 def directions(x: Tensor) -> np.ndarray:
     """One direction per element, and for complex inputs another per element."""
     units = np.eye(x.numel())
@@ -56,19 +65,28 @@ def _written(source: Tensor, values: np.ndarray) -> Iterator[None]:
 
 
 def _numbers(outputs: list[Tensor]) -> list[np.ndarray]:
-    return [o.detach()._host_array().reshape(-1).astype(np.complex128 if o.dtype.is_complex else np.float64) for o in outputs]
+    return [array(o).reshape(-1).astype(np.complex128 if o.dtype.is_complex else np.float64) for o in outputs]
 
 
-def numerical(outputs_of: Callable, source: Tensor, along: np.ndarray, eps: float) -> list[np.ndarray]:
-    """Central differences of each of the outputs: (directions, elements of the output)."""
-    base = np.array(source.detach()._host_array())
+@contextmanager
+def _moved(source: Tensor, base: np.ndarray, step: np.ndarray) -> Iterator[None]:
+    with _written(source, base + step):
+        yield None  # the input itself
+
+
+def numerical(outputs_of: Callable, source: Tensor, along: np.ndarray, eps: float, moved: Callable | None = None) -> list[np.ndarray]:
+    """Central differences of each of the outputs: (directions, elements of the output).
+
+    `outputs_of(x)` computes them with x in the place of the source, which `moved(step)` makes; or with None, while the source holds other values.
+    """
+    moved = moved or functools.partial(_moved, source, np.array(array(source)))
     rows: list[list[np.ndarray]] = []
     seen: list = []  # shapes and dtypes of the outputs
     for direction in along:
         ends = []
         for sign in (1, -1):
-            with _written(source, base + sign * eps * direction):
-                outputs = outputs_of()
+            with moved(sign * eps * direction) as other:
+                outputs = outputs_of(other)
                 ends.append(_numbers(outputs))
             made = [(o.shape, o.dtype) for o in outputs]
             seen = seen or made
@@ -80,7 +98,7 @@ def numerical(outputs_of: Callable, source: Tensor, along: np.ndarray, eps: floa
                     raise AssertionError(f"Expected `func` to return outputs with the same dtype when inputs are perturbed by {eps}, but got: dtypes {kind} "
                                          f"and {dtype}.")
         rows.append([(a - b) / (2 * eps) for a, b in zip(*ends)])
-    shapes = [row.shape for row in rows[0]] if rows else [(o.numel(),) for o in outputs_of()]
+    shapes = [row.shape for row in rows[0]] if rows else [(o.numel(),) for o in outputs_of(None)]
     return [np.array([row[k] for row in rows]).reshape(len(rows), *shape) for k, shape in enumerate(shapes)]
 
 
@@ -94,7 +112,7 @@ def along_all(g: Tensor | None, source: Tensor, along: np.ndarray) -> np.ndarray
     """What a gradient says of each direction."""
     if g is None:
         return np.zeros(len(along))
-    return (along.reshape(len(along), source.numel()) @ g.detach()._host_array().reshape(-1).conj()).real
+    return (along.reshape(len(along), source.numel()) @ array(g).reshape(-1).conj()).real
 
 
 def backward(output: Tensor, source: Tensor, along: np.ndarray, which: str | None) -> np.ndarray:

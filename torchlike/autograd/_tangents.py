@@ -22,7 +22,7 @@ from .._core.graph import Node
 from .._core.layout import Layout, contiguous
 from .._core.registry import Plan, View
 from .._core.value import Value
-from .._plainly import keeps_tangents
+from .._plainly import keeps_tangents, refuses_out
 from .._public import FUNCTIONS
 from .._tensor import Tensor
 from ..utils._pytree import tree_flatten
@@ -96,6 +96,7 @@ def enter() -> Level:
         _tensor._node = engine._node = _made_node
         function.forward_rule.extend((_before_function, _after_function))
         keeps_tangents.append(_refuse_loss)
+        refuses_out.append(_refuse_out)
         Tensor._alias = _alias_without
     made = Level()
     levels.append(made)
@@ -111,6 +112,7 @@ def leave(level: Level) -> None:
     if not levels:
         function.forward_rule.clear()
         keeps_tangents.clear()
+        refuses_out.clear()
         Tensor._alias = _alias
         for m, (record, node) in zip(_MODULES, _before):
             m.record = record
@@ -187,6 +189,12 @@ def _refuse_loss(func: Any, given: tuple, made: Any) -> None:
         if any(isinstance(t, Tensor) and tangents_of(t) for t in tree_flatten(given)[0]):
             raise NotImplementedError(f"torchlike: the forward derivative of '{name}' by dual tensors beside tensors whose class dispatches; "
                                       "torch.func.jvp of a function of both knows it")
+
+
+def _refuse_out(name: str, out: Tensor, result: Tensor) -> None:
+    """torch's error for a dual tensor that a function with `out=` reads or writes."""
+    if tangents_of(out) or tangents_of(result):
+        raise NotImplementedError(f"Trying to use forward AD with {name}_out that does not support it because it is an out= function")
 
 
 def _forget_recent() -> None:

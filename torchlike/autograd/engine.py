@@ -76,7 +76,7 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph: bool | None = None, c
     found = run(roots, keep, create_graph, inputs, accumulate=False)
     if materialize_grads:
         from .. import zeros_like
-        edges = [given] if isinstance(given, GradientEdge) else given
+        edges = [given] if isinstance(given, (GradientEdge, Tensor)) else given
         if any(g is None and isinstance(x, GradientEdge) for x, g in zip(edges, found)):
             raise RuntimeError("materialize_grads cannot be used when the given input is a GradientEdge")
         return tuple(zeros_like(x, requires_grad=create_graph) if g is None else g for x, g in zip(inputs, found))

@@ -1,8 +1,11 @@
 """gradcheck and gradgradcheck: derivatives against finite differences."""
 from __future__ import annotations
 
+import functools
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,6 +15,9 @@ from . import _jacobians as jacobians
 from ._jacobians import as_tuple, part
 from .engine import grad
 from .function import Function
+
+if TYPE_CHECKING:
+    from ..sparse.checking import Moved
 
 __all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
 
@@ -31,7 +37,8 @@ def gradcheck(func: Callable, inputs, *, eps: float = 1e-6, atol: float = 1e-5, 
 
     The backward is checked, or with `check_forward_ad` forward differentiation (too); `fast_mode` compares one random direction instead of every
     element; `check_batched_...` holds vmap of a derivative against the derivative of each. A backward is also asked for gradients of zero, and
-    with `check_undefined_grad` for those of outputs that nothing used.
+    with `check_undefined_grad` for those of outputs that nothing used. Of sparse inputs elements that are not specified are checked as zeros, or
+    with `masked` left out; forward derivatives by them are not supported.
     """
     if not (check_forward_ad or check_backward_ad):
         raise AssertionError("Expected at least one of check_forward_ad or check_backward_ad to be True")
@@ -39,7 +46,7 @@ def gradcheck(func: Callable, inputs, *, eps: float = 1e-6, atol: float = 1e-5, 
         raise AssertionError("Setting check_batched_grad=True requires check_backward_ad to be True")
     if check_batched_forward_grad and not check_forward_ad:
         raise AssertionError("Setting check_batched_forward_grad=True requires check_forward_ad to be True")
-    check = _Check(func, as_tuple(inputs), eps, atol, rtol, nondet_tol, check_grad_dtypes, fast_mode)
+    check = _Check(func, as_tuple(inputs), eps, atol, rtol, nondet_tol, check_grad_dtypes, fast_mode, bool(masked))
     try:
         if check.nothing_to_differentiate():
             return True
@@ -62,6 +69,11 @@ def gradcheck(func: Callable, inputs, *, eps: float = 1e-6, atol: float = 1e-5, 
     return True
 
 
+@contextmanager
+def _one(make: Callable, step: np.ndarray) -> Iterator[Tensor]:
+    yield make(step)
+
+
 class _Undefined(Function):
     """Lets no gradient through."""
 
@@ -75,18 +87,17 @@ class _Undefined(Function):
 
 
 class _Check:
-    def __init__(self, func, inputs: tuple, eps, atol, rtol, nondet_tol, dtypes, fast) -> None:
+    def __init__(self, func, inputs: tuple, eps, atol, rtol, nondet_tol, dtypes, fast, masked) -> None:
         self.func, self.inputs, self.eps, self.atol, self.rtol = func, inputs, eps, atol, rtol
-        self.nondet_tol, self.dtypes, self.fast = nondet_tol, dtypes, fast
+        self.nondet_tol, self.dtypes, self.fast, self.masked = nondet_tol, dtypes, fast, masked
         self.checked = [i for i, x in enumerate(inputs) if isinstance(x, Tensor) and x.requires_grad]
         for i in self.checked:
             x = inputs[i]
             if x.dtype.name not in ("float64", "complex128"):
                 warn(f"Input #{i} requires gradient and is not a double precision floating point or complex. This check will likely fail if all the "
                      "inputs are not of double precision floating point or complex. ")
-            if x._sparse:
-                raise NotImplementedError("torchlike: gradcheck of a sparse input. Hand in its values.")
-            if any(not stride and size > 1 for stride, size in zip(x.stride(), x.shape)):
+            values = x._entries if x._sparse else x
+            if any(not stride and size > 1 for stride, size in zip(values.stride(), values.shape)):
                 raise RuntimeError(f"The {i}th input has a dimension with stride 0. gradcheck only supports inputs that are non-overlapping to be able to "
                                    "compute the numerical gradients correctly. You should call .contiguous on the input before passing it to gradcheck.")
         if not self.checked:
@@ -97,6 +108,7 @@ class _Check:
         draw = np.random.default_rng(0)
         self.along = {i: self._random(draw, inputs[i])[None] if fast else jacobians.directions(inputs[i]) for i in self.checked}
         self.weights = [self._random(draw, o).real for o in self.outputs]
+        self._moved = self._sparse_inputs()
         self._differences: dict[int, list[np.ndarray]] = {}
 
     @staticmethod
@@ -104,24 +116,45 @@ class _Check:
         made = draw.uniform(0.1, 1.0, tuple(x.shape)) + (1j * draw.uniform(0.1, 1.0, tuple(x.shape)) if x.dtype.is_complex else 0)
         return np.asarray(made / max(np.linalg.norm(made), 1e-12))
 
-    def _outputs(self) -> list[Tensor]:
-        return [o for o in as_tuple(self.func(*self.inputs)) if o.requires_grad]
+    def _sparse_inputs(self) -> dict[int, Moved]:
+        """What moves the sparse ones among the inputs. Directions are left no elements but those."""
+        if not any(self.inputs[i]._sparse for i in self.checked):
+            return {}
+        from ..sparse.checking import Moved
+        moved = {i: Moved(self.inputs[i], self.masked) for i in self.checked if self.inputs[i]._sparse}
+        for i, m in moved.items():
+            self.along[i] = self.along[i] * m.specified
+        return moved
+
+    def _outputs(self, at: dict[int, Tensor] | None = None) -> list[Tensor]:
+        return [o for o in as_tuple(self.func(*self._inputs_at(at))) if o.requires_grad]
+
+    def _inputs_at(self, at: dict[int, Tensor] | None) -> tuple:
+        return tuple(at.get(i, x) for i, x in enumerate(self.inputs)) if at else self.inputs
+
+    def _differences_of(self, i: int, outputs_at: Callable) -> list[np.ndarray]:
+        """Differences of what `outputs_at(inputs in the place of some)` returns."""
+        if i not in self._moved:
+            return jacobians.numerical(lambda _: outputs_at(None), self.inputs[i], self.along[i], self.eps)
+        still = {j: m.by(np.zeros(m.specified.shape)) for j, m in self._moved.items()}  # all specify the same elements when one is moved
+        moved = functools.partial(_one, self._moved[i].by)
+        return jacobians.numerical(lambda x: outputs_at(still if x is None else still | {i: x}), self.inputs[i], self.along[i], self.eps, moved)
 
     def nothing_to_differentiate(self) -> bool:
         """Whether no output depends on an input; then differences have to be nothing, too."""
         if self.outputs:
             return False
 
-        def all_outputs() -> list[Tensor]:
-            return [o for o in as_tuple(self.func(*self.inputs)) if o.dtype.category >= 2]
+        def all_outputs(at: dict[int, Tensor] | None) -> list[Tensor]:
+            return [o for o in as_tuple(self.func(*self._inputs_at(at))) if o.dtype.category >= 2]
         for i in self.checked:
-            if any(abs(n).max(initial=0) > 0 for n in jacobians.numerical(all_outputs, self.inputs[i], self.along[i], self.eps)):
+            if any(abs(n).max(initial=0) > 0 for n in self._differences_of(i, all_outputs)):
                 raise GradcheckError("Numerical gradient for function expected to be zero")
         return True
 
     def _numerical(self, i: int) -> list[np.ndarray]:
         if i not in self._differences:
-            self._differences[i] = jacobians.numerical(self._outputs, self.inputs[i], self.along[i], self.eps)
+            self._differences[i] = self._differences_of(i, self._outputs)
         return self._differences[i]
 
     def _compare(self, k: int, i: int, numerical: np.ndarray, found: np.ndarray, of: str, mode: str = "") -> None:
@@ -172,7 +205,11 @@ class _Check:
         for g, x in zip(grad(self.outputs, sources, self._zeros(), True, allow_unused=True), sources):
             if g is None:
                 continue
-            if g.detach()._host_array().any():
+            if g._sparse:
+                from ..sparse.checking import incorrect
+                if wrong := incorrect(g, x):
+                    raise GradcheckError(wrong)
+            if jacobians.array(g).any():
                 raise GradcheckError("backward not multiplied by grad_output")
             if self.dtypes and g.dtype is not x.dtype:
                 raise GradcheckError("grad is incorrect type")
@@ -197,7 +234,7 @@ class _Check:
         except RuntimeError as error:
             raise GradcheckError(f"While computing batched gradients, got: {error}\n\n{_BATCHED}") from error
         for i, found, *expected in zip(self.checked, together, *each):
-            if found is not None and not np.allclose(found.detach()._host_array(), [e.detach()._host_array() for e in expected]):
+            if found is not None and not np.allclose(jacobians.array(found), [jacobians.array(e) for e in expected]):
                 raise GradcheckError(f"\nFor output {k} and input {i}:\n\n{_BATCHED}\n\nGot:\n{found}\n\nExpected:\n{expected}\n")
 
     def undefined(self) -> None:
@@ -211,13 +248,15 @@ class _Check:
             except RuntimeError as error:
                 _tell_of_undefined()
                 raise GradcheckError(f"Expected backward function to handle undefined output grads. {_UNDEFINED}") from error
-            if any(g is not None and g.detach()._host_array().any() for g in found):
+            if any(g is not None and jacobians.array(g).any() for g in found):
                 _tell_of_undefined()
                 raise GradcheckError(f"Expected all input grads to be undefined or zero when all output grads are undefined or zero. {_UNDEFINED}")
 
     # -- forward ---------------------------------------------------------------------------------------------------------
 
     def forward(self) -> None:
+        if self._moved:
+            raise NotImplementedError("torchlike: gradcheck of forward derivatives by sparse inputs. Hand in their values, or take torch.sparse.as_sparse_gradcheck.")
         for i in self.checked:
             x, along = self.inputs[i], self.along[i]
             found = jacobians.forward(self.func, self.inputs, i, along)

@@ -7,6 +7,7 @@ from .._core import dtype as dt
 from .._public import FUNCTIONS
 from ..ops.tensor_types import tensortype
 from . import forms  # noqa: F401  (publishes the sparse forms; first)
+from .checking import as_sparse_gradcheck  # noqa: F401
 from .coo import Coo
 from .factories import check_sparse_tensor_invariants, from_file, legacy, spdiags  # noqa: F401
 from .products import sampled_addmm, sparse_addmm, sparse_mm  # noqa: F401

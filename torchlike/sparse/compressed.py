@@ -32,6 +32,7 @@ class Compressed(SparseTensor):
     _expanded: Tensor | None = None  # the places of the entries as coordinates
     _sorted = False
     backend = "SparseCsr"
+    index_names = ("_pointers", "_others")
     axis = 0  # the compressed dimension
     blocked = False  # entries are blocks of elements
 

@@ -24,10 +24,23 @@ class Coo(SparseTensor):
     _unique = False  # coalesced: in order, each place once
     _inside = False  # places are known to be within the shape
     layout_name = "sparse_coo"
+    index_names = ("_places",)
     backend = "Sparse"
 
     def _like(self, entries: Tensor, unique: bool | None = None) -> Coo:
         return coo(self._places, entries, (*self._dims[:self.sparse_dim()], *entries.shape[1:]), self._unique if unique is None else unique, self._inside)
+
+    def _as_gradient(self, g: Tensor) -> Coo:
+        """Entries of one place have one gradient, that of the place: it is there once."""
+        if self._unique:
+            return self._like(g)
+        places = self.host()
+        numbers = np.ravel_multi_index(tuple(places), self._dims[:len(places)]) if len(places) else np.zeros(places.shape[1], np.int64)
+        _, first = np.unique(numbers, return_index=True)
+        return coo(on_device(places[:, first], self._places), g.index_select(0, on_device(first, g)), self._dims, True, True)
+
+    def _gradient_entries(self, g: Tensor) -> Tensor:
+        return super()._gradient_entries(g) if self._unique or self._same_places(g) else self._masked(g)
 
     def _moved(self, device: Any) -> Coo:
         self._places = self._places.to(device)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import functools
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 import numpy as np
@@ -31,6 +32,7 @@ class SparseTensor(Valueless):
     _of_leaf = False  # the gradient of a leaf, whose values it shares
     _whole: tuple | None = None  # (the strided tensor that it was made of, the version of the values then), where that requires grad
     layout_name = ""
+    index_names: tuple[str, ...] = ()  # the attributes that say where entries are
     forms = SPARSE_FORMS
 
     @property
@@ -94,7 +96,7 @@ class SparseTensor(Valueless):
     is_leaf = property(lambda self: self._entries.is_leaf)
     grad_fn = property(lambda self: self._entries.grad_fn)
     output_nr = property(lambda self: self._entries.output_nr)
-    retains_grad = property(lambda self: False)
+    retains_grad = property(lambda self: self._entries.retains_grad)
 
     @property
     def requires_grad(self) -> bool:
@@ -116,7 +118,7 @@ class SparseTensor(Valueless):
         if g is None:
             return None
         made = self._as_gradient(g)
-        made._of_leaf, made._unique = True, self._nnz() < 2
+        made._of_leaf, made._unique = True, made._nnz() < 2
         return made
 
     @_grad.setter
@@ -209,9 +211,25 @@ class SparseTensor(Valueless):
     untyped_storage = is_shared = share_memory_ = storage
 
     def retain_grad(self) -> None:
-        if not self.is_leaf or not self.requires_grad:
-            raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False" if not self.requires_grad else
-                               "torchlike: retain_grad() of a sparse tensor that is no leaf")
+        self._entries.retain_grad()
+
+    def register_hook(self, hook: Callable) -> Any:
+        """hook(grad) -> None or a replacement, both sparse; of a replacement what counts are the elements that self specifies."""
+        def of_entries(g: Tensor) -> Tensor | None:
+            made = hook(self._as_gradient(g))
+            return None if made is None else made._entries if made._sparse and self._same_places(made) else self._masked(made)
+        return self._entries.register_hook(of_entries)
+
+    def register_post_accumulate_grad_hook(self, hook: Callable) -> Any:
+        return self._entries.register_post_accumulate_grad_hook(lambda _: hook(self))
+
+    def _same_places(self, other: SparseTensor) -> bool:
+        """Whether entry k of one lies where entry k of the other does."""
+        pairs = [(getattr(self, name), getattr(other, name, None)) for name in self.index_names]
+        return type(other) is type(self) and all(a is b or a.shape == b.shape and bool((a == b).all()) for a, b in pairs)
+
+    def _masked(self, g: Tensor) -> Tensor:
+        return (g.to_dense() if g._sparse else g).sparse_mask(self.detach())._entries
 
     @property
     def nbytes(self) -> NoReturn:
