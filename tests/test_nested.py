@@ -207,3 +207,82 @@ def test_refused_buffers():
             t._nested_compute_contiguous_strides_offsets(t.ones(1, 2))
         with pytest.raises(RuntimeError, match="must be flat"):
             t._nested_view_from_buffer(t.ones(1, 2), t.ones(1, 1, dtype=t.int64), t.ones(1, 1, dtype=t.int64), t.zeros(1, dtype=t.int64))
+
+
+def refusal(f):
+    try:
+        return f()
+    except Exception as error:
+        return type(error).__name__, str(error).split("\n")[0]
+
+
+@pytest.mark.parametrize("kind", ["strided", "jagged"])
+def test_files(kind, tmp_path):
+    """What one library writes both read, as it was: also beside other things, twice, and with another jagged dimension."""
+    def made(t):
+        n = batch(t, kind, requires_grad=True)
+        return [n, [n], n.detach().transpose(1, 2) if kind == "jagged" else None, t.ones(2)]
+    for writer in (oracle, subject):
+        writer.save(made(writer), tmp_path / "n.pt")
+        for reader in (oracle, subject):
+            for weights_only in (False, True):
+                if reader is oracle and kind == "jagged" and weights_only and writer is oracle:
+                    continue  # it asks for an import of torch._dynamo first
+                found = reader.load(tmp_path / "n.pt", weights_only=weights_only)
+                assert found[0] is found[1][0]
+                check(lambda t, found=found: made(t) if t is oracle else found)
+    n = subject.load(tmp_path / "n.pt")[0]
+    (n * 2).unbind()[0].sum().backward()
+    assert n.grad.unbind()[0].tolist() == [[2.0] * 3] * 2
+
+
+def test_offsets_of_files_are_checked(tmp_path):
+    n = batch(subject, "jagged")
+    n._offsets = subject.tensor([0, 2, 9])
+    subject.save(n, tmp_path / "n.pt")
+    with pytest.raises(RuntimeError, match="offsets"):
+        subject.load(tmp_path / "n.pt")
+
+
+@pytest.mark.parametrize("kind", ["strided", "jagged"])
+def test_what_the_batch_dimension_refuses(kind):
+    def said(t):
+        n = batch(t, kind)
+        return [refusal(f) for f in (lambda: n.softmax(0), lambda: n.transpose(0, 1), lambda: n.squeeze(0), lambda: n.unsqueeze(0), lambda: bool(n),
+                                     lambda: t.nested.nested_tensor([t.ones(2), t.ones(2), t.ones(2, 2)], layout=getattr(t, kind)))]
+    theirs, mine = said(oracle), said(subject)
+    assert theirs[:5] == mine[:5]
+    assert kind == "jagged" or theirs[5] == mine[5]
+    check(lambda t: [batch(t, kind).is_pinned()])
+    assert bool(subject.nested.nested_tensor([subject.ones(1, 1)], layout=getattr(subject, kind)))
+
+
+def test_whole_index_and_permutation():
+    check(lambda t: batch(t, "strided")[...])
+    check(lambda t: [batch(t, "jagged").unsqueeze(-1).permute(0, 2, 3, 1), batch(t, "jagged").permute(0, -1, 1).transpose(1, 2),
+                     refusal(lambda: batch(t, "jagged").permute(1, 0, 2)), refusal(lambda: batch(t, "jagged").permute(0, 1))])
+
+
+def test_writes_by_index():
+    def written(t):
+        n = batch(t, "jagged")
+        n[0] = t.ones(2, 3) * 7
+        n[1] = 5
+        n[1, 2] = t.ones(3)
+        return n
+    found = written(subject)
+    assert [p.tolist() for p in found.unbind()] == [[[7.0] * 3] * 2, [[5.0] * 3, [5.0] * 3, [1.0] * 3, [5.0] * 3]]
+
+
+@pytest.mark.parametrize("kind", ["strided", "jagged"])
+def test_as_nested_tensor_shares_memory(kind):
+    def program(t):
+        x = t.arange(12.0).view(3, 4)
+        n = t.nested.as_nested_tensor(x, layout=getattr(t, kind))
+        n.mul_(2)
+        y = t.arange(12.0).view(3, 4)
+        t.nested.as_nested_tensor(y, layout=getattr(t, kind), dtype=t.float64).mul_(2)
+        w = t.ones(3, 4, requires_grad=True)
+        sum(p.sum() for p in (t.nested.as_nested_tensor(w, layout=getattr(t, kind)) * 3).unbind()).backward()
+        return x, n, y, w.grad
+    check(program)

@@ -194,6 +194,36 @@ def _rebuild_cell_params(packed_ih: Any, packed_hh: Any, reduce_range: bool) -> 
     return CellParams(packed_ih, packed_hh, bool(reduce_range))
 
 
+def _rebuild_nested_tensor(buffer: Tensor, sizes: Tensor, strides: Tensor, storage_offsets: Tensor) -> Tensor:
+    """A nested tensor whose parts lie in one flat tensor."""
+    from ..nested._buffers import _nested_view_from_buffer
+
+    return _nested_view_from_buffer(buffer.detach(), sizes, strides, storage_offsets).requires_grad_(buffer.requires_grad)
+
+
+def _rebuild_njt(state: dict) -> Tensor:
+    """A jagged nested tensor from its packed values, and where each part begins (and, where there are gaps, how long it is)."""
+    from ..nested._tensor import JAGGED, NestedTensor
+
+    values, starts, lengths, ragged = state["values"].detach(), state["offsets"].tolist(), state.get("lengths"), int(state["_ragged_idx"])
+    counts = [b - a for a, b in zip(starts, starts[1:])] if lengths is None else lengths.tolist()
+    if min(counts, default=0) < 0 or any(a < 0 or a + n > values.shape[ragged - 1] for a, n in zip(starts, counts)):
+        raise RuntimeError("the offsets of a jagged tensor do not fit its values")
+    parts = [values.narrow(ragged - 1, a, n) for a, n in zip(starts, counts)]
+    return NestedTensor(parts, JAGGED, None, ragged).requires_grad_(bool(state.get("requires_grad")))
+
+
+class _NestedClass:
+    """Stands in files for the class of jagged nested tensors, which is loaded when there is one."""
+
+
+class _DimRange:
+    """What PyTorch writes beside the lengths of jagged tensors for its compiler."""
+
+    def __setstate__(self, state: Any) -> None:
+        pass
+
+
 def _rebuild_parameter(data: Tensor, requires_grad: bool, backward_hooks: dict) -> Parameter:
     return Parameter(data, bool(requires_grad))
 
@@ -209,6 +239,8 @@ def _rebuild_wrapper_subclass(cls: type, dtype: dtypes.dtype, size: tuple, strid
 
 
 def _rebuild_from_type_v2(function: Callable[..., Tensor], cls: type, args: tuple, state: Any) -> Tensor:
+    if function is _rebuild_njt and cls is _NestedClass:
+        return function(*args)
     if function not in _REBUILDS or not (isinstance(cls, type) and issubclass(cls, Tensor)):
         raise pickle.UnpicklingError(f"_rebuild_from_type_v2 is not allowed for {function!r} and {cls!r}")
     made = function(*args)
@@ -230,6 +262,8 @@ _REBUILDS = (
     _rebuild_tensor_v3,
     _rebuild_meta_tensor_no_storage,
     _rebuild_sparse_tensor,
+    _rebuild_nested_tensor,
+    _rebuild_njt,
     _rebuild_qtensor,
     _rebuild_packed_linear,
     _rebuild_cell_params,
@@ -278,6 +312,8 @@ class TensorSaver:
             return device, (obj.type,) if obj.index is None else (obj.type, obj.index)
         if not isinstance(obj, Tensor) or isinstance(obj, UninitializedTensorMixin):
             return NotImplemented
+        if obj.is_nested:
+            return self._nested(obj)
         if _reduces_itself(type(obj)):
             before, in_files.apart = in_files.apart, self._parts  # for its `super().__reduce_ex__`
             try:
@@ -304,6 +340,16 @@ class TensorSaver:
         if getattr(tensor, "_is_param", False):
             return _rebuild_parameter, (tensor.detach(), tensor.requires_grad, collections.OrderedDict())
         return _rebuild_sparse_tensor, (tensor.layout, tensor.parts())
+
+    def _nested(self, tensor: Tensor) -> tuple[Callable[..., Tensor], tuple]:
+        values, counts = tensor.values().detach().contiguous(), tensor._nested_tensor_size()
+        if tensor.layout is not LAYOUTS["strided"]:
+            state = {"values": values, "offsets": tensor.offsets(), "lengths": None, "_ragged_idx": tensor._ragged, "_metadata_cache": {},
+                     "requires_grad": tensor.requires_grad}
+            return _rebuild_njt, (state,)
+        from ..nested._buffers import _nested_compute_contiguous_strides_offsets
+
+        return _rebuild_nested_tensor, (values.requires_grad_(tensor.requires_grad), counts, *_nested_compute_contiguous_strides_offsets(counts))
 
     def _quantized(self, tensor: Tensor) -> tuple[Callable[..., Tensor], tuple]:
         if getattr(tensor, "_is_param", False):
@@ -379,11 +425,16 @@ def _reduces_itself(cls: type) -> bool:
     return definer is not object and (definer.__module__.split(".")[0] not in (names.PACKAGE, "torch") or "__setstate__" in vars(definer))
 
 
+_NOT_IN_UTILS = {_rebuild_from_type_v2: "torch._tensor", _rebuild_njt: "torch.nested._internal.nested_tensor"}
+
+
 def _register() -> None:
     for function in (*_REBUILDS, _rebuild_from_type_v2):
-        module = "torch._tensor" if function is _rebuild_from_type_v2 else "torch._utils"
+        module = _NOT_IN_UTILS.get(function, "torch._utils")
         names.register(module, function.__name__, Resolved(function, call=function))
     names.register("torch.serialization", "_get_layout", Resolved(_get_layout, call=_get_layout))
+    names.register("torch.nested._internal.nested_tensor", "NestedTensor", Resolved(_NestedClass))
+    names.register("torch._dynamo.decorators", "_DimRange", Resolved(_DimRange, new=_DimRange, state="method"))
     for scheme in SCHEMES.values():
         names.register("torch", scheme.name, Resolved(scheme))
     for dtype in dtypes._by_name.values():

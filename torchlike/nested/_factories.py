@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from .._core.device import device as _device
 from .._core.dtype import dtype as _dtype
 from .._public import FUNCTIONS
 from .._tensor import Tensor
@@ -16,8 +17,9 @@ def _made(parts: list[Tensor], layout: _layout | None) -> NestedTensor:
     if kind not in (STRIDED, JAGGED):
         raise RuntimeError(f"Specified layout is unsupported for nested tensors: {kind}")
     if len({p.ndim for p in parts}) > 1:
-        raise RuntimeError("All Tensors given to nested_tensor must have the same dimension. Found "
-                           f"dimension {parts[0].ndim} for Tensor at index 0 and another for a later one.")
+        k = next(k for k in range(1, len(parts)) if parts[k].ndim != parts[k - 1].ndim)
+        raise RuntimeError(f"All Tensors given to nested_tensor must have the same dimension. Found dimension {parts[k].ndim} for Tensor at index {k} and "
+                           f"dimension {parts[k - 1].ndim} for Tensor at index {k - 1}.")
     if len({p.dtype for p in parts}) > 1:
         raise RuntimeError("All Tensors given to nested_tensor must have the same dtype.")
     if kind is STRIDED:
@@ -52,6 +54,8 @@ def as_nested_tensor(ts: Tensor | Sequence[Tensor], dtype: _dtype | None = None,
         raise TypeError("as_nested_tensor(): Expected first argument to be a tensor or a list / tuple of tensors ")
     if isinstance(ts, Tensor) and ts.dim() < 2:
         raise RuntimeError("as_nested_tensor(): Expected tensor argument to have dim() > 1")
+    if isinstance(ts, Tensor) and ts.is_contiguous() and dtype in (None, ts.dtype) and (device is None or _device(device) == ts.device):
+        return _made(list(ts.unbind(0)), layout)  # a view
     return _made([t.clone().to(dtype=dtype, device=device) for t in (ts.unbind(0) if isinstance(ts, Tensor) else ts)], layout)
 
 

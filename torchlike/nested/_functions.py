@@ -56,13 +56,13 @@ def _wrapped(parts: Any, like: NestedTensor, ragged: int | None = None) -> Neste
     return NestedTensor(parts, like._layout_of, like, like.__dict__["_ragged"] if ragged is None else ragged)
 
 
-def _inner(x: NestedTensor, dim: int, extra: int = 0) -> int:
+def _inner(x: NestedTensor, dim: int, extra: int = 0, said: tuple[str, str] = ("this operation is not supported on a nested tensor's batch dimension",) * 2) -> int:
     """A dimension counted in the parts."""
     n = x.dim() + extra
     if not -n <= dim < n:
         raise IndexError(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {dim})")
     if dim % n == 0:
-        raise RuntimeError("this operation is not supported on a nested tensor's batch dimension")
+        raise RuntimeError(said[x._layout_of is JAGGED])
     return dim % n - 1
 
 
@@ -95,19 +95,39 @@ def _along(func: Callable, x: NestedTensor, dim: int | None = None, *args: Any, 
     """softmax and its kin."""
     if dim is None:
         raise RuntimeError("softmax(): Expected a dim for a nested tensor")
-    return _each(func, (x, _inner(x, dim), *args), kwargs)
+    said = "Cannot apply softmax across nested dimension 0", "softmax(): not supported when reducing across the batch dimension for NestedTensor"
+    return _each(func, (x, _inner(x, dim, said=said), *args), kwargs)
 
 
 def _transposed(func: Callable, x: NestedTensor, dim0: int, dim1: int) -> NestedTensor:
     if x._layout_of is JAGGED and 0 in (dim0 % x.dim(), dim1 % x.dim()):
-        raise ValueError("Transpose is not supported on the batch dimension for jagged NestedTensor")
-    a, b = _inner(x, dim0), _inner(x, dim1)
+        raise ValueError("Transpose is not supported on the batch dimension for jagged NT")
+    a, b = (_inner(x, d, said=("Nested tensor dimension 0 cannot be transposed", "")) for d in (dim0, dim1))
     ragged = {a + 1: b + 1, b + 1: a + 1}.get(x._ragged, x._ragged)
     return _each(func, (x, a, b), {}, ragged)
 
 
+def _permuted(func: Callable, x: NestedTensor, *dims: Any) -> NestedTensor:
+    order = [d % x.dim() for d in (dims[0] if len(dims) == 1 and not isinstance(dims[0], int) else dims)]
+    if x._layout_of is STRIDED:
+        raise _unsupported("permute")
+    if len(order) != x.dim():
+        raise ValueError(f"permute(): number of dimensions in the tensor input ({x.dim()}) does not match the length of the desired ordering of dimensions "
+                         f"({len(order)}).")
+    if len(set(order)) < len(order):
+        raise ValueError("permute(): duplicate dims are not allowed.")
+    if order[0]:
+        raise ValueError("Permute is not supported on the batch dimension for jagged NT")
+    return _each(func, (x, [d - 1 for d in order[1:]]), {}, order.index(x._ragged))
+
+
+def _not_first(name: str, doing: str) -> tuple[str, str]:
+    return (f"{name}(): For nested tensors, {doing} dimension 0 is not supported at the moment if you need this feature, please open an issue on github "
+            "describing your use case.", f"{name}(): not supported for NestedTensor on dim=0")
+
+
 def _unsqueezed(func: Callable, x: NestedTensor, dim: int) -> NestedTensor:
-    d = _inner(x, dim, 1)
+    d = _inner(x, dim, 1, _not_first("unsqueeze", "unsqueezing"))
     return _each(func, (x, d), {}, x._ragged + (d < x._ragged))
 
 
@@ -115,7 +135,7 @@ def _squeezed(func: Callable, x: NestedTensor, dim: int | None = None) -> Nested
     if dim is None:
         raise RuntimeError("squeeze(): For nested tensors, squeeze without the dim argument is not supported at the moment, however you can use "
                            "squeeze(Tensor self, int dim) instead")
-    d = _inner(x, dim)
+    d = _inner(x, dim, said=_not_first("squeeze", "squeezing"))
     if x._layout_of is JAGGED and d == x._ragged - 1:
         return x
     return _each(func, (x, d), {}, x._ragged - (d < x._ragged - 1 and x.size(dim) == 1))
@@ -271,5 +291,5 @@ _SPECIAL: dict[str, Callable] = {
     "unflatten": _unflattened, "view": _viewed, "reshape": _viewed, "chunk": _divided, "split": _divided, "split_with_sizes": _divided, "cat": _joined, "concat": _joined,
     "layer_norm": _normalized, "matmul": _product, "__matmul__": _product, "__rmatmul__": lambda f, a, b: _product(f, a, b), "bmm": _product,
     "scaled_dot_product_attention": _attention, "flatten": _flattened, "narrow": _narrowed, "embedding": _looked_up, "is_same_size": _of_one_size,
-    "select": _selected, "expand": _expanded, "rms_norm": _root_mean_square,
+    "select": _selected, "permute": _permuted, "expand": _expanded, "rms_norm": _root_mean_square,
 }

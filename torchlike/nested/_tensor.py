@@ -140,7 +140,26 @@ class NestedTensor(Tensor):
             return self.unbind()[where]
         if isinstance(where, tuple) and where and where[0].__class__ is int:
             return self.unbind()[where[0]][where[1:]]
+        if where is ... and self._layout_of is STRIDED:
+            return NestedTensor(self.unbind(), STRIDED, self)
         raise NotImplementedError("nested tensors: index the batch with a number first")
+
+    def __setitem__(self, where: Any, value: Any) -> None:
+        if self._layout_of is STRIDED:
+            self.size()
+        if where.__class__ is not int and not (isinstance(where, tuple) and where and where[0].__class__ is int):
+            raise NotImplementedError("nested tensors: index the batch with a number first")
+        self[where].copy_(value) if isinstance(value, Tensor) else self[where].fill_(value)
+
+    def __bool__(self) -> bool:
+        """The only element's truth."""
+        if self.numel() != 1:
+            raise RuntimeError("Boolean value of Tensor with " + ("more than one value" if self.numel() else "no values") + " is ambiguous")
+        return bool(self.values())
+
+    def is_pinned(self, device: Any = None) -> bool:
+        """Whether all parts lie in pinned memory."""
+        return bool(self._parts) and all(p.is_pinned() for p in self._parts)
 
     def values(self) -> Tensor:
         """All parts one after the other; the strided layout's as one vector."""
