@@ -157,6 +157,9 @@ def __getattr__(name: str):
     if name in ("_nested_compute_contiguous_strides_offsets", "_nested_view_from_buffer"):
         from .nested import _buffers
         return getattr(_buffers, name)
+    if name in ("_nested_tensor_from_mask", "_nested_tensor_from_mask_left_aligned"):
+        from .nested import _masks
+        return getattr(_masks, name)
     if name == "torch":  # as in real PyTorch, whose modules import it
         return _sys.modules[__name__]
     if name == "Future":

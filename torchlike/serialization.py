@@ -29,6 +29,7 @@ from ._serialization.names import (
 )
 from ._serialization.options import SourceChangeWarning, get_crc32_options, set_crc32_options, skip_data, skips_data
 from ._serialization.pickler import pickler_of
+from ._serialization.reader import PyTorchFileReader
 from ._serialization.records import StorageRecord, decoded, is_storage
 from ._serialization.tensors import LoadedStorage, StorageOfFile, TensorSaver
 from ._serialization.unpickler import Skimmer, Unpickler
@@ -359,3 +360,33 @@ def _is_zip(stream: IO[bytes]) -> bool:
     start = stream.read(len(_ZIP_MAGIC))
     stream.seek(here)
     return start == _ZIP_MAGIC
+
+
+_is_zipfile = _is_zip  # invokeai and others tell kinds of checkpoints so
+
+
+@contextlib.contextmanager
+def _open_file_like(name_or_buffer: _FileLike, mode: str) -> Iterator[IO[bytes]]:
+    """A file that is open in a mode, by its name; an open one as it is. It is left open then, and what was written flushed."""
+    if isinstance(name_or_buffer, (str, os.PathLike)):
+        with open(name_or_buffer, mode) as stream:
+            yield stream
+        return
+    if "w" not in mode and "r" not in mode:
+        raise RuntimeError(f"Expected 'r' or 'w' in mode but got {mode}")
+    yield name_or_buffer
+    if "w" in mode:
+        name_or_buffer.flush()
+
+
+class _open_zipfile_reader:
+    """Context manager: the records of a saved file, as a `torch.PyTorchFileReader`. Readers of checkpoints larger than memory take them one by one."""
+
+    def __init__(self, name_or_buffer: _FileLike) -> None:
+        self.file_like = PyTorchFileReader(name_or_buffer)
+
+    def __enter__(self) -> PyTorchFileReader:
+        return self.file_like
+
+    def __exit__(self, *error: object) -> None:
+        pass

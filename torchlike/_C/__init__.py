@@ -8,6 +8,8 @@ from ..__config__ import show as _show_config  # noqa: F401
 from .._core.device import device  # noqa: F401
 from .._core.dtype import dtype  # noqa: F401
 from .._core.errors import AcceleratorError, OutOfMemoryError  # noqa: F401
+from .._core.grad_mode import mode as _mode
+from .._core.graph import AccumulateGrad as _AccumulateGrad
 from .._dispatch_keys import DispatchKey, DispatchKeySet, _ExcludeDispatchKeyGuard  # noqa: F401
 from .._plainly import (  # noqa: F401
     DisableTorchFunction,
@@ -16,9 +18,7 @@ from .._plainly import (  # noqa: F401
     _disabled_torch_function_impl,
     _DisableTorchDispatch,
 )
-from .._plainly import (
-    state as _functions,
-)
+from .._plainly import state as _state
 from .._size import Size  # noqa: F401
 from .._tags import Tag  # noqa: F401
 from .._tensor import Tensor
@@ -33,6 +33,7 @@ from ..ops.storages import StorageBase  # noqa: F401
 from . import _autograd, _fft, _functorch, _linalg, _nn, _special  # noqa: F401
 
 _TensorMeta = type(Tensor)
+_TensorBase = TensorBase = Tensor  # what all tensors are instances of
 _used: set[str] = set()
 globals().update(_switches())  # speechbrain turns profiling off
 
@@ -44,6 +45,22 @@ def _get_tracing_state() -> None:
     """None: `torch.jit.trace` and `torch.onnx.export` run functions as they are, with Python's ints for sizes."""
 
 
+class _functions:
+    """The kinds of nodes of the graph that programs look for (Megatron-LM, torchviz's copies)."""
+
+    AccumulateGrad = _AccumulateGrad
+
+
+def is_grad_enabled() -> bool:
+    """`torch.is_grad_enabled()` (DeepSpeed)."""
+    return _mode.enabled
+
+
+def _current_graph_task_id() -> int:
+    """The number of the backward that runs, -1 where none does: tells what runs again inside of one (activation checkpoints)."""
+    return -1 if _mode.walk is None else _mode.walk[2]
+
+
 def _are_functorch_transforms_active() -> bool:
     """Whether a function runs under one of torch.func's transforms."""
     level = sys.modules.get("torchlike.func._level")
@@ -52,7 +69,7 @@ def _are_functorch_transforms_active() -> bool:
 
 def _is_torch_function_mode_enabled() -> bool:
     """Whether a TorchFunctionMode is on. A default device needs none here."""
-    return bool(_functions.modes)
+    return bool(_state.modes)
 
 
 def _is_alias_of(a: Tensor, b: Tensor) -> bool:

@@ -21,6 +21,7 @@ from ..ops.creation import empty
 from ..ops.layouts import LAYOUTS, layout
 from ..ops.objects import in_files
 from ..ops.storages import _STORED, TypedStorage, UntypedStorage
+from ..utils.hooks import warn_if_has_hooks
 from . import locations, names
 from .records import UNTYPED, StorageRecord, StorageType, check_bounds, storage_type, swap_bytes
 from .unpickler import Resolved
@@ -331,6 +332,7 @@ class TensorSaver:
         if type(obj) is Parameter or issubclass(type(obj), Parameter) and _reduces_itself(type(obj)):
             args = (_Data(obj), obj.requires_grad, collections.OrderedDict())
             return (_rebuild_parameter_with_state, (*args, state)) if state else (_rebuild_parameter, args)
+        warn_if_has_hooks(obj)
         rebuild, args = self._plain(obj, obj.requires_grad)
         if type(obj) is Tensor and not state:
             return rebuild, args

@@ -1,6 +1,7 @@
 """The backward walk: nodes run when all gradients that reach them are in, newest first."""
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 
 from .._core import dtype as dt
@@ -169,6 +170,9 @@ def _filled(a, number) -> Value:
     return record(OPS["constant"], [], (number, a.shape, a.dtype, a.device))[1][0]
 
 
+_tasks = itertools.count()  # numbers of backward walks
+
+
 def run(roots, keep_graph: bool, create_graph: bool, inputs: Sequence[Tensor], accumulate: bool) -> list:
     """Walk from roots `(node, output index, gradient or None for ones)`. Gradients of `inputs` are returned, or added to their `.grad`."""
     captures: dict = {}
@@ -208,7 +212,7 @@ def run(roots, keep_graph: bool, create_graph: bool, inputs: Sequence[Tensor], a
         if waiting[node][0] == 0:
             ready.append(node)
     before, mode.enabled = mode.enabled, create_graph
-    outer_walk, mode.walk = mode.walk, (waiting, wanted)
+    outer_walk, mode.walk = mode.walk, (waiting, wanted, next(_tasks))
     try:
         while ready:
             node = ready.pop()

@@ -278,7 +278,7 @@ def register_multi_grad_hook(tensors: Sequence[Tensor], fn: Callable, *, mode: s
         if mode == "any":
             return
         seen[i] = g
-        reached, run = walk
+        reached, run, _ = walk
         expected = sum(e.node in reached and (run is None or e.node in run or isinstance(e.node, AccumulateGrad)) for e in edges)
         if len(seen) == expected:
             fn([seen.get(j) for j in range(len(edges))])

@@ -4,8 +4,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from .._kinds import signature_of
 from .._public import FUNCTIONS, first_name
 from .._tensor import Tensor
+from ..nn._functional.padding import pad
 from ._tensor import JAGGED, STRIDED, NestedTensor
 
 _POINTWISE = set("""abs neg exp exp2 expm1 log log1p log2 log10 sin cos tan tanh sinh cosh sqrt rsqrt square reciprocal sigmoid relu relu6 gelu silu mish elu selu
@@ -240,6 +242,26 @@ def _expanded(func: Callable, x: NestedTensor, *sizes: Any) -> NestedTensor:
     return _wrapped([func(p, [s if s.__class__ is int else -1 for s in sizes[1:]]) for p in x._parts], x)
 
 
+def _encoded(func: Callable, x: NestedTensor, *args: Any, **kwargs: Any) -> NestedTensor:
+    """An encoder layer, which takes batches: each part is one."""
+    return _wrapped([func(p[None], *args, **kwargs)[0] for p in x._parts], x)
+
+
+def _attended(func: Callable, query: NestedTensor, key: NestedTensor, value: NestedTensor, *args: Any, **kwargs: Any) -> tuple[NestedTensor, Tensor | None]:
+    """Attention inside each part; the weights are a plain tensor, filled up with zeros."""
+    if signature_of(func).bind(query, key, value, *args, **kwargs).arguments.get("mask") is not None:
+        raise RuntimeError("NestedTensor with mask is not supported yet")
+    same = query is key is value
+    parts = [(p[None],) * 3 if same else tuple(x[None] for x in (p, k, v)) for p, k, v in zip(query._parts, key._parts, value._parts)]
+    found, weights = zip(*[func(*three, *args, **kwargs) for three in parts])
+    if weights[0] is not None:
+        longest = max(w.shape[-1] for w in weights)
+        weights = FUNCTIONS["cat"]([pad(w, (0, longest - w.shape[-1]) * 2) for w in weights])
+    else:
+        weights = None
+    return _wrapped([x[0] for x in found], query), weights
+
+
 def _root_mean_square(func: Callable, x: NestedTensor, shape: Any, *args: Any, **kwargs: Any) -> NestedTensor:
     return _wrapped([func(p, shape, *args, **kwargs) for p in x._parts], x)
 
@@ -291,5 +313,6 @@ _SPECIAL: dict[str, Callable] = {
     "unflatten": _unflattened, "view": _viewed, "reshape": _viewed, "chunk": _divided, "split": _divided, "split_with_sizes": _divided, "cat": _joined, "concat": _joined,
     "layer_norm": _normalized, "matmul": _product, "__matmul__": _product, "__rmatmul__": lambda f, a, b: _product(f, a, b), "bmm": _product,
     "scaled_dot_product_attention": _attention, "flatten": _flattened, "narrow": _narrowed, "embedding": _looked_up, "is_same_size": _of_one_size,
-    "select": _selected, "permute": _permuted, "expand": _expanded, "rms_norm": _root_mean_square,
+    "select": _selected, "permute": _permuted, "_transformer_encoder_layer_fwd": _encoded, "_native_multi_head_attention": _attended,
+    "expand": _expanded, "rms_norm": _root_mean_square,
 }

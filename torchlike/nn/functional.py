@@ -13,6 +13,7 @@ from ._functional import (
     native,  # noqa: F401  (publishes torch.conv2d, torch.layer_norm, ...)
     native_norms,  # noqa: F401
 )
+from ._functional import encoder_layer as _encoder_layer  # noqa: F401  (torch._transformer_encoder_layer_fwd)
 from ._functional import pooling as _pooling
 from ._functional import scaled as _scaled  # noqa: F401  (torch._scaled_mm)
 from ._functional.activation import (  # noqa: F401

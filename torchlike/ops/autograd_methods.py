@@ -68,6 +68,26 @@ def _retains_grad(self) -> bool:
 Tensor.retains_grad = property(_retains_grad)
 
 
+def _backward_hooks(self) -> OrderedDict | None:
+    """What `register_hook` has registered, by number; None where that is nothing. Setting it registers others in their place."""
+    if self._sparse:
+        return self._entries._backward_hooks if self.layout.name != "strided" else None
+    self._current()
+    edge = self._edge
+    return None if edge is None or edge.hooks is None else edge.hooks.tensor.get(self._out) or None
+
+
+def _set_backward_hooks(self, hooks) -> None:
+    before = _backward_hooks(self)
+    if before:
+        before.clear()
+    for hook in (hooks or {}).values():
+        self.register_hook(hook)
+
+
+Tensor._backward_hooks = property(_backward_hooks, _set_backward_hooks)
+
+
 def _is_view(self) -> bool:
     """Whether this is a view that gradients go through."""
     return self._base is not None

@@ -74,7 +74,12 @@ def _reshape_from_tensor(input: Tensor, shape: Tensor) -> Tensor:
     return input.reshape(shape.tolist())
 
 
-FUNCTIONS.update(_shape_as_tensor=_shape_as_tensor, _reshape_from_tensor=_reshape_from_tensor)
+def _dim_arange(like: Tensor, dim: int) -> Tensor:
+    """0 up to the size of like's dimension (torchrec, fairseq)."""
+    return as_tensor_value(np.arange(like.shape[dim]), like.device)
+
+
+FUNCTIONS.update(_shape_as_tensor=_shape_as_tensor, _reshape_from_tensor=_reshape_from_tensor, _dim_arange=_dim_arange)
 
 
 @public(function=True)

@@ -53,15 +53,15 @@ class RemovableHandle:
 
 
 def unserializable_hook(f):
-    """Mark a hook that cannot be pickled with its tensor; pickling then warns."""
+    """Mark a hook that is not pickled with its tensor: pickling then does not warn."""
     f.__torch_unserializable__ = True
     return f
 
 
 def warn_if_has_hooks(tensor) -> None:
-    """Warn, for each hook of `tensor` that was marked unserializable, that it will not be pickled."""
+    """Warn, for each hook of `tensor` that was not marked so, that it will not be pickled."""
     for hook in (getattr(tensor, "_backward_hooks", None) or {}).values():
-        if hasattr(hook, "__torch_unserializable__"):
+        if not hasattr(hook, "__torch_unserializable__"):
             warnings.warn(
                 f"backward hook {hook!r} on tensor will not be serialized.  If this is expected, you can decorate the "
                 "function with @torch.utils.hooks.unserializable_hook to suppress this warning",

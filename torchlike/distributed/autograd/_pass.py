@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator
 from ..._core.grad_mode import mode
 from ..._core.graph import AccumulateGrad, Node
 from ..._tensor import Tensor
-from ...autograd.engine import _add, _after, _filled, _node_hooks, _plus, _run_node, _tensor_hooks
+from ...autograd.engine import _add, _after, _filled, _node_hooks, _plus, _run_node, _tasks, _tensor_hooks
 from ...futures import Future, collect_all
 from ._context import _BITS, DistAutogradContext, RecvRpcBackward, begin, forget, here, retrieve
 
@@ -59,7 +59,7 @@ class Pass:
         """Go on with gradients `(node, result, gradient)`: the futures of what other workers make of those that they get."""
         sent: list[Future] = []
         before, mode.enabled = mode.enabled, False
-        outer, mode.walk, mode.callbacks = (mode.walk, mode.callbacks), (self.waiting, None), self.callbacks
+        outer, mode.walk, mode.callbacks = (mode.walk, mode.callbacks), (self.waiting, None, next(_tasks)), self.callbacks
         try:
             with self.lock:
                 for node, out, g in given:

@@ -7,6 +7,7 @@ from typing import NoReturn
 
 import numpy as np
 
+from torchlike._public import FUNCTIONS
 from torchlike._tensor import Tensor
 from torchlike.nn._packed import PackedSequence, PackedSequence_, _torch, invert_permutation
 from torchlike.ops.joining import joined
@@ -33,6 +34,12 @@ def pack_padded_sequence(input: Tensor, lengths: Tensor | list[int], batch_first
         lengths, sorted_indices = torch.sort(lengths, descending=True)
         sorted_indices = sorted_indices.to(input.device)
         input = input.index_select(0 if batch_first else 1, sorted_indices)
+    return PackedSequence(*_pack_padded_sequence(input, lengths, batch_first), sorted_indices, None)
+
+
+def _pack_padded_sequence(input: Tensor, lengths: Tensor, batch_first: bool) -> tuple[Tensor, Tensor]:
+    """The steps of a padded batch of sequences, the longest first, one after the other; and of how many sequences each step is."""
+    torch = _torch()
     steps = input.transpose(0, 1) if batch_first else input
     if not input.numel():
         raise RuntimeError("Cannot pack empty tensors.")
@@ -40,8 +47,7 @@ def pack_padded_sequence(input: Tensor, lengths: Tensor | list[int], batch_first
         _refuse_lengths(lengths)
     sizes = _batch_sizes(lengths.to(torch.int64).tolist(), steps.size(1))
     rows = torch.tensor(_row_numbers(sizes, steps.size(1)), device=input.device)
-    data = steps.reshape(-1, *steps.shape[2:]).index_select(0, rows)
-    return PackedSequence(data, torch.tensor(sizes, dtype=torch.int64), sorted_indices, None)
+    return steps.reshape(-1, *steps.shape[2:]).index_select(0, rows), torch.tensor(sizes, dtype=torch.int64)
 
 
 def _refuse_lengths(lengths: Tensor) -> NoReturn:
@@ -71,23 +77,34 @@ def _row_numbers(sizes: list[int], batch: int) -> list[int]:
 def pad_packed_sequence(sequence: PackedSequence, batch_first: bool = False, padding_value: float = 0.0,
                         total_length: int | None = None) -> tuple[Tensor, Tensor]:
     """The padded tensor (T, B, *), or (B, T, *) with `batch_first`, and the lengths of its sequences."""
-    torch = _torch()
-    sizes = sequence.batch_sizes.tolist()
-    longest = len(sizes)
+    longest = len(sequence.batch_sizes)
     if total_length is not None and total_length < longest:
         raise ValueError("Expected total_length to be at least the length of the longest sequence in input, but got "
                          f"total_length={total_length} and max sequence length being {longest}")
-    lengths = torch.tensor([sum(size > i for size in sizes) for i in range(sizes[0])], dtype=torch.int64)
-    data, steps = sequence.data, total_length or longest
-    rows = torch.tensor(_row_numbers(sizes, sizes[0]), device=data.device)
-    padded = data.new_full((steps * sizes[0], *data.shape[1:]), padding_value).index_copy(0, rows, data)
-    padded = padded.view(steps, sizes[0], *data.shape[1:])
-    if batch_first:
-        padded = padded.transpose(0, 1)
+    padded, lengths = _pad_packed_sequence(sequence.data, sequence.batch_sizes, batch_first, padding_value, total_length or longest)
     order = sequence.unsorted_indices
     if order is not None:
         return padded.index_select(0 if batch_first else 1, order), lengths[order.cpu()]
     return padded, lengths
+
+
+def _pad_packed_sequence(data: Tensor, batch_sizes: Tensor, batch_first: bool, padding_value: float, total_length: int) -> tuple[Tensor, Tensor]:
+    """The padded batch of packed steps, of `total_length` steps (as many as there are, where that is not above 0), and the sequences' lengths."""
+    torch = _torch()
+    sizes = batch_sizes.tolist()
+    longest = len(sizes)
+    if 0 < total_length < longest:
+        raise RuntimeError("Expected total_length to be at least the length of the longest sequence in input, but got "
+                           f"total_length={total_length} and max sequence length being {longest}")
+    steps = total_length if total_length > 0 else longest
+    lengths = torch.tensor([sum(size > i for size in sizes) for i in range(sizes[0])], dtype=torch.int64)
+    rows = torch.tensor(_row_numbers(sizes, sizes[0]), device=data.device)
+    padded = data.new_full((steps * sizes[0], *data.shape[1:]), padding_value).index_copy(0, rows, data)
+    padded = padded.view(steps, sizes[0], *data.shape[1:])
+    return padded.transpose(0, 1) if batch_first else padded, lengths
+
+
+FUNCTIONS.update(_pack_padded_sequence=_pack_padded_sequence, _pad_packed_sequence=_pad_packed_sequence)  # copies of this file call torch._VF's
 
 
 def _fits(value, dtype) -> bool:
