@@ -340,3 +340,23 @@ def test_gradients_of_entries_at_one_place(torch):
         f(x).sum().backward()
         found += [x.grad.to_dense(), torch.autograd.grad(f(x).sum(), x)[0].to_dense()]
     return found
+
+
+@same
+def test_writes_into_the_gradient_of_a_sparse_leaf(torch):
+    """One that nobody called coalesced, whose places differ."""
+    x = torch.sparse_coo_tensor([[0, 1, 1], [2, 0, 2]], [16.0, 32.0, 64.0], (2, 3))
+    x.grad = x.clone()
+    x.grad._values().mul_(0.25)
+    first = x.grad.to_dense()
+    y = x.clone().requires_grad_()
+    (y * 2).to_dense().sum().backward()
+    y.grad.mul_(3)
+    second = y.grad.to_dense()
+    y.grad.zero_()
+    (y * 2).to_dense().sum().backward()
+    scaler, p = torch.amp.GradScaler("cpu", init_scale=4.0), x.clone()
+    p.grad = x.clone()
+    scaler.scale(torch.ones(()))
+    scaler.unscale_(torch.optim.SGD([p], lr=1.0))
+    return first, second, y.grad.to_dense(), p.grad.to_dense()

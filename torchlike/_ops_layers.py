@@ -1,35 +1,17 @@
 """Operators of torch.ops.aten for functions of torch.nn.functional that take their arguments in another form: losses whose reduction
-is a number, resampling by its kind."""
+is a number."""
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
 from typing import Any
 
+from ._ops_windows import WINDOWS
 from ._public import FUNCTIONS
 from ._tensor import Tensor
 from .nn import functional
 
 REDUCTIONS = ("none", "mean", "sum")
-_UPSAMPLE = {"upsample_nearest": "nearest", "_upsample_nearest_exact": "nearest-exact", "upsample_linear": "linear", "upsample_bilinear": "bilinear",
-             "upsample_bicubic": "bicubic", "upsample_trilinear": "trilinear"}
-
-
-def upsampling(mode: str, dims: int, antialias: bool) -> str:
-    """The operator that interpolates so."""
-    name = next(name for name, m in _UPSAMPLE.items() if m == mode)
-    return f"{'_' if antialias else ''}{name}{dims}d{'_aa' if antialias else ''}"
-
-
-def _upsample(mode: str, antialias: bool) -> Callable:
-    if mode.startswith("nearest"):
-        def nearest(input: Tensor, output_size: Any, scale_factors: Any = None) -> Tensor:
-            return functional.interpolate(input, output_size, scale_factors, mode)
-        return nearest
-
-    def linear(input: Tensor, output_size: Any, align_corners: bool, scale_factors: Any = None) -> Tensor:
-        return functional.interpolate(input, output_size, scale_factors, mode, align_corners, antialias=antialias)
-    return linear
 
 
 def _loss(f: Callable) -> Callable:
@@ -109,7 +91,6 @@ LAYERS: dict[str, Callable] = {
     "_assert_scalar": _assert_scalar,
     "_assert_tensor_metadata": _assert_tensor_metadata,
     "tensordot": lambda self, other, dims_self, dims_other: FUNCTIONS["tensordot"](self, other, (dims_self, dims_other)),
-    "im2col": functional.unfold,
     **{name: _mean(FUNCTIONS[name]) for name in ("kl_div", "binary_cross_entropy_with_logits", "cosine_embedding_loss", "hinge_embedding_loss",
                                                  "margin_ranking_loss", "triplet_margin_loss", "ctc_loss")},
     **{name: _spread(FUNCTIONS[name]) for name in ("block_diag", "broadcast_tensors", "cartesian_prod", "meshgrid")},
@@ -117,7 +98,5 @@ LAYERS: dict[str, Callable] = {
     **{f.__name__: _loss(f) for f in (functional.mse_loss, functional.l1_loss, functional.smooth_l1_loss, functional.huber_loss, functional.soft_margin_loss,
                                       functional.binary_cross_entropy)},
     "avg_pool2d": _avg_pool(functional.avg_pool2d), "avg_pool3d": _avg_pool(functional.avg_pool3d),
-    **{upsampling(mode, n, False): _upsample(mode, False) for mode, dims in (("nearest", (1, 2, 3)), ("nearest-exact", (1, 2, 3)), ("linear", (1,)),
-                                                                            ("bilinear", (2,)), ("bicubic", (2,)), ("trilinear", (3,))) for n in dims},
-    **{upsampling(mode, 2, True): _upsample(mode, True) for mode in ("bilinear", "bicubic")},
+    **WINDOWS,
 }

@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 from .._aten_schemas import AtenSchema, overload, schemas
 from .._core import dtype as dt
 from .._core.device import device
-from .._ops_layers import REDUCTIONS, upsampling
+from .._ops_layers import REDUCTIONS
+from .._ops_windows import upsampling
 from .._plainly import plain_function
 from .._tensor import Tensor
 from .._torch_names import torch_name

@@ -23,6 +23,7 @@ class Coo(SparseTensor):
     _places: Tensor
     _unique = False  # coalesced: in order, each place once
     _inside = False  # places are known to be within the shape
+    _first: tuple[Tensor, np.ndarray] | None = None  # places, and of the entries at each the first; once somebody asked
     layout_name = "sparse_coo"
     index_names = ("_places",)
     backend = "Sparse"
@@ -34,10 +35,14 @@ class Coo(SparseTensor):
         """Entries of one place have one gradient, that of the place: it is there once."""
         if self._unique:
             return self._like(g)
-        places = self.host()
-        numbers = np.ravel_multi_index(tuple(places), self._dims[:len(places)]) if len(places) else np.zeros(places.shape[1], np.int64)
-        _, first = np.unique(numbers, return_index=True)
-        return coo(on_device(places[:, first], self._places), g.index_select(0, on_device(first, g)), self._dims, True, True)
+        if self._first is None or self._first[0] is not self._places:
+            places = self.host()
+            numbers = np.ravel_multi_index(tuple(places), self._dims[:len(places)]) if len(places) else np.zeros(places.shape[1], np.int64)
+            self._first = self._places, np.unique(numbers, return_index=True)[1]
+        first = self._first[1]
+        if len(first) == self._nnz():  # the gradient's values are those of the entries' gradient, also when they are written
+            return self._like(g)
+        return coo(on_device(self.host()[:, first], self._places), g.index_select(0, on_device(first, g)), self._dims, True, True)
 
     def _gradient_entries(self, g: Tensor) -> Tensor:
         return super()._gradient_entries(g) if self._unique or self._same_places(g) else self._masked(g)
