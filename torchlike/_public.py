@@ -388,11 +388,12 @@ def in_place(f: Callable, name: str, repeating: Callable | None = None) -> Calla
                 warnings.warn(f"Use of {name} on expanded tensors is deprecated. Please clone() the tensor before performing this operation.",
                               stacklevel=2)
                 return repeating(self, *args, **kwargs)
-            self._check_write()
+            if not self._is_alone():
+                self._check_write()
+                if self._storage is not None and not apart:
+                    check_partly_same(self, args[reads])
             if apart:
                 check_apart(self, (*args, *kwargs.values()))
-            elif self._storage is not None:
-                check_partly_same(self, args[reads])
             if kwargs and words:
                 _translate(words, kwargs, f)
             result = f(self, *args, **kwargs)

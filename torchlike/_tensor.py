@@ -287,8 +287,19 @@ class Tensor(Fields, metaclass=Shown):
                 raise RuntimeError("unsupported operation: more than one element of the written-to tensor refers to a single "
                                    "memory location. Please clone() the tensor before performing the operation.")
 
+    def _is_alone(self) -> bool:
+        """Whether a write concerns nobody but this tensor: no alias, no graph that is being made, no trace."""
+        return (self._storage is None and (self._edge is None or not mode.enabled) and not self._inference and not self._dispatches
+                and program.state.capture is None)
+
     def _assign(self, new: Tensor, repeats: bool = False) -> Tensor:
         """In-place: this tensor (and all its aliases) now hold `new`, a tensor of the same shape and dtype."""
+        if self._is_alone() and new._storage is None and (mode.enabled or not (_is_traced(new._value) or _is_traced(self._value))):  # most are
+            self._value = new._value
+            self._writes += 1
+            if new._edge is not None and mode.enabled:
+                self._edge, self._out = new._edge, new._out
+            return self
         self._check_write(repeats)
         if program.state.capture is not None:
             program.state.capture.writes(self)

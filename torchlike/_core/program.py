@@ -152,7 +152,7 @@ state.waiting = None  # a finished program that has not run yet: see cut()
 state.limit = LONGEST
 state.loop = None  # the Loop that the last programs may be of, as long as they end by their length
 state.whole = False  # while record_all notes where a sequence leads, all of which is recorded then
-state.elements = None  # a program that has nothing in it yet while a loop over elements runs: what it does with numbers is done at once
+state.elements = None  # a program that has nothing in it yet while a loop over parts of tensors runs: views and what it does with numbers are done at once
 state.capture = None  # what torch.compile collects while it traces a call: see _compile.py
 lock = threading.RLock()
 _new = object.__new__
@@ -250,7 +250,7 @@ def _at_once(op: Op, values: list, statics: tuple, prog: Program) -> tuple | Non
         plan = op.plans.get(key) or op.plan(*key)
     except Exception:  # raised where it is recorded
         return None
-    if not runs.goes_on(plan) and not (state.elements is prog and runs.is_of_numbers(plan)):
+    if not runs.goes_on(plan) and not (state.elements is prog and (op.free or runs.is_of_numbers(plan))):
         return None
     try:
         kernel = plan._numpy or plan.numpy
@@ -611,6 +611,7 @@ def immediate(mode: bool = True) -> Iterator[None]:
     """Run each operation at once instead of recording programs; results are the same."""
     flush("mode change")
     runs.forget()
+    state.elements = None
     before, state.limit = state.limit, 0 if mode else LONGEST
     try:
         yield

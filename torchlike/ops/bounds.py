@@ -43,7 +43,7 @@ def _is_number(x) -> bool:
 
 def _bound(x, dtype: dt.dtype):
     """A bound in a form that input's dtype holds, where that is the result's."""
-    if x is None or isinstance(x, Tensor) or x.__class__ is float and dtype.category == dt.FLOAT and -65504.0 <= x <= 65504.0:
+    if x is None or isinstance(x, Tensor) or (x.__class__ is float or x.__class__ is int) and dtype.category == dt.FLOAT and -65504 <= x <= 65504:
         return x
     x = plain_number(x)
     return held(x, dtype) if (x.__class__, dtype.category) in ((int, dt.INT), (int, dt.FLOAT), (float, dt.FLOAT)) else x

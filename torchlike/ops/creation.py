@@ -159,6 +159,9 @@ LAYOUT_NAMES = {"strided": "Strided", "sparse_coo": "Sparse", "sparse_csr": "Spa
                  "sparse_bsc": "SparseBsc", "jagged": "Jagged"}
 
 
+_INT, _USUAL_SIZE = {int}, 1 << 16
+
+
 def _constant(name, value):
     def make(*size, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
         shape = factory_size(name, size)
@@ -176,6 +179,9 @@ def _constant(name, value):
         return _finish(_zeros_in(layout, constant(shape, written(value, kind, layout), kind, dev.resolve(device)), value, name), requires_grad)
 
     def made(*size, **kwargs):
+        if not kwargs and set(map(type, size)) == _INT and 0 <= min(size) and max(size) < _USUAL_SIZE:  # most calls
+            kind = dt.get_default_dtype()
+            return constant(size, written(value, kind), kind, dev.default_device())
         if "size" in kwargs:
             if size:
                 raise TypeError(f"{name}() got multiple values for argument 'size'")

@@ -29,9 +29,10 @@ from .parts import SELECT_PART
 from .slicing import SELECT_AT
 
 FEW = 16
-_DTYPES = frozenset({dt.float32, dt.float64, dt.int64, dt.int32, dt.int16, dt.int8, dt.uint8, dt.bool_})
-_RANGES = {d: range(np.iinfo(d.np).min, np.iinfo(d.np).max + 1) for d in _DTYPES if d.category == dt.INT}
-_EXACT = 1 << 53  # NumPy makes a float of a larger int by way of another
+MOST_ADDED = 8  # tensors to which loops add that are known at a time
+WRITTEN = frozenset({dt.float32, dt.float64, dt.int64, dt.int32, dt.int16, dt.int8, dt.uint8, dt.bool_})
+_RANGES = {d: range(np.iinfo(d.np).min, np.iinfo(d.np).max + 1) for d in WRITTEN if d.category == dt.INT}
+EXACT = 1 << 53  # NumPy makes a float of a larger int by way of another
 
 
 class Loop:
@@ -39,18 +40,31 @@ class Loop:
 
     program: object = None  # the one being recorded when `writes` began
     writes: dict[int, int] = {}  # per tensor, by its identity
-    adds_to: int | None = None  # the identity of the tensor to whose elements one adds
+    adds_to: set[int] = set()  # the identities of the tensors to whose elements or parts one adds
     waited: int | None = None  # that of the tensor for whose sake the last program was ended that had a number in it
 
     @staticmethod
     def runs() -> bool:
-        """Whether elements were written and nothing was recorded since."""
+        """Whether the program in progress began after elements were written at once."""
         return program.state.elements is program.state.program
 
     @staticmethod
-    def goes_on() -> None:
+    def goes_on(adds_to: Tensor | None = None) -> None:
+        if adds_to is not None and id(adds_to) not in Loop.adds_to:
+            if len(Loop.adds_to) >= MOST_ADDED:
+                Loop.adds_to.clear()
+            Loop.adds_to.add(id(adds_to))
         if not program.state.program.results:
             program.state.elements = program.state.program
+
+    @staticmethod
+    def begins_to_add(t: Tensor) -> bool:
+        """Whether what is added to a part of t is in a loop. Then what was recorded has run, and reads and writes of t's parts are done at once from now on."""
+        if not Loop.runs() and not often(t):
+            return False
+        program.flush("parts written one by one")
+        Loop.goes_on(t)
+        return True
 
 
 def _references(t: Tensor) -> tuple[int, int]:
@@ -70,17 +84,17 @@ def is_root(t: Tensor) -> bool:
     return st is None or st.host is None and st.past is None
 
 
-def _is_plain(t: Tensor) -> bool:
+def is_plain(t: Tensor) -> bool:
     """Whether nothing but t's array changes where an element is written."""
     if t._layout is not None or not is_root(t):
         return False
     st, a = t._storage, t._value.aval
-    return (st is None or t._seen == st.version) and a.dtype in _DTYPES and a.device.type == "cpu"
+    return (st is None or t._seen == st.version) and a.dtype in WRITTEN and a.device.type == "cpu"
 
 
-def _is_alone(t: Tensor) -> bool:
-    """Whether nobody else reads t's array."""
-    return _writable(t._value.array) and _references(t) == (_VALUE + (t._storage is not None), _ARRAY) and not t._value.shared
+def is_alone(t: Tensor, views: int = 0) -> bool:
+    """Whether nobody else reads t's array, which is in memory of its own, but for so many views of NumPy's."""
+    return writable(t._value.array) and _references(t) == (_VALUE + (t._storage is not None), _ARRAY + views)
 
 
 def changed(t: Tensor) -> None:
@@ -95,7 +109,7 @@ def changed(t: Tensor) -> None:
 
 def write_element(t: Tensor, index: int | Tensor | tuple, value: float | bool | Tensor) -> bool:
     """t[index] = value, if that can be done at once."""
-    if not _is_plain(t) or value.__class__ is int and not -_EXACT < value < _EXACT:
+    if not is_plain(t) or value.__class__ is int and not -EXACT < value < EXACT:
         return False
     places = _places(t, index)
     if places is None:
@@ -107,7 +121,7 @@ def write_element(t: Tensor, index: int | Tensor | tuple, value: float | bool | 
     else:
         value = held(value, t._value.aval.dtype)
     with program.lock:
-        if not _writable(t._value.array) and not _made_writable(t, Loop.runs()) or not _is_alone(t):
+        if not writable(t._value.array) and not made_writable(t, Loop.runs()) or not is_alone(t):
             return False
         t._value.array[places] = value
         changed(t)
@@ -132,15 +146,15 @@ def _number(x: Tensor, t: Tensor) -> np.ndarray | None:
     v, prog = x._value, program.state.program
     plan = prog.node.plan  # of the last operation; None after one that failed
     if (plan is None or v.aval.ndim or x._edge is not None or v.aval.dtype is not dtype or v.epoch is not prog or v.ref != len(prog.results) - 1
-            or not nobody_watches() or not runs.is_of_numbers(plan) or Loop.waited == id(t) or not _often(t)):
+            or not nobody_watches() or not runs.is_of_numbers(plan) or Loop.waited == id(t) or not often(t)):
         return None
-    program.flush("elements written one by one")
+    program.flush("parts written one by one")
     Loop.waited = id(t)
     Loop.goes_on()
     return _element(x, dtype)
 
 
-def _position(i: int | Tensor) -> int | Tensor | None:
+def position(i: int | Tensor) -> int | Tensor | None:
     """An index, where it is a known element of a tensor of integers."""
     if i.__class__ is not Tensor or i._value.aval.dtype is not dt.int64:
         return i
@@ -164,7 +178,7 @@ def _places(t: Tensor, index: int | Tensor | tuple) -> tuple | None:
     for i, n in zip(index, shape):
         if i.__class__ is not int:
             if i.__class__ is Tensor:
-                i = _position(i)
+                i = position(i)
             if i.__class__ is not int and not isinstance(i, np.integer):
                 return None
             i = int(i)
@@ -185,10 +199,10 @@ _new_layout = tuple.__new__  # without the constructor of NamedTuple
 def read_element(t: Tensor, index: int | Tensor | tuple) -> Tensor | None:
     """t[index] with its value and unrecorded, where NumPy has t or a loop adds to its elements; None where that cannot be."""
     places = _places(t, index) if t.__class__ is Tensor else None
-    if not places or not _is_plain(t):
+    if not places or not is_plain(t):
         return None
     with program.lock:
-        if t._value.array.__class__ is not np.ndarray and (Loop.adds_to != id(t) or not _made_writable(t, True)):
+        if t._value.array.__class__ is not np.ndarray and (id(t) not in Loop.adds_to or not made_writable(t, True)):
             return None
         a = t._value.aval
         element = Value(aval((), a.dtype, a.device), np.array(t._value.array[places]))
@@ -233,16 +247,14 @@ def add_to_element(view: Tensor, number: float | Tensor, sign: int) -> bool:
         sign = 1
         if dtype.category == dt.INT and not (number.__class__ is int and number in _RANGES[dtype]):
             return False
-    if Loop.adds_to != id(t):
-        if Loop.runs() or _often(t):
-            program.flush("elements written one by one")
-            Loop.adds_to = id(t)
+    if id(t) not in Loop.adds_to:
+        Loop.begins_to_add(t)
         return False
-    if not _is_plain(t):
+    if not is_plain(t):
         return False
     with program.lock:
-        if not _is_alone(t):
-            Loop.adds_to = None
+        if not is_alone(t):
+            Loop.adds_to.discard(id(t))
             return False
         element = t._value.array[(*places, ...)]
         silently(np.add if sign > 0 else np.subtract, element, number, element)
@@ -258,11 +270,11 @@ def is_element(value: Tensor, t: Tensor, index: int | Tensor | tuple) -> bool:
     return value._base is t and len(value._chain) == 1 and value._edge is None and _places(t, index) == value._chain[0][1]
 
 
-def _writable(array) -> bool:
+def writable(array) -> bool:
     return array.__class__ is np.ndarray and array.flags.owndata and array.flags.writeable
 
 
-def _often(t: Tensor) -> bool:
+def often(t: Tensor) -> bool:
     """Count a write to an element of t: whether this is a loop over elements."""
     if Loop.program is not program.state.program:
         Loop.program, Loop.writes = program.state.program, {}
@@ -270,19 +282,19 @@ def _often(t: Tensor) -> bool:
     return count >= FEW
 
 
-def _made_writable(t: Tensor, known: bool = False) -> bool:
+def made_writable(t: Tensor, known: bool = False) -> bool:
     """Whether this is a loop over elements, as may be known: then t's value is in an array of its own."""
     array = t._value.array
     if array is program.META_ARRAY or is_tracer(array):
         return False
-    if not known and not _often(t):
+    if not known and not often(t):
         return False
     if array is None:
-        program.flush("elements written one by one")
+        program.flush("parts written one by one")
         array = t._value.array
         if array is None:  # lost: whoever looks at it is told
             return False
-    if not _writable(array):
+    if not writable(array):
         made = of_array(np.array(array))
         if t._storage is not None:
             t._storage.value = made

@@ -23,7 +23,7 @@ from .from_data import place
 from .index_kernels import INDEX, INDEX_PUT, INDEX_PUT_MASK, take_shape
 from .index_parsing import MASKS, cuts_of, dims_used, from_start, items_of, parsed, refuse_many
 from .index_ranges import check_range
-from .part_writes import write_part
+from .part_writes import read_part, write_part
 from .parts import link_of
 from .pointwise import _plain_number
 from .shape_views import UNSQUEEZE, VIEW
@@ -34,10 +34,13 @@ def getitem(self: Tensor, index) -> Tensor:
     """torch's indexing: ints, slices, None, ..., and tensors, arrays or lists of ints or bools."""
     cls = index.__class__
     # where nothing is pending, an element is read sooner than recorded
-    if cls in _PLACES and (not program.state.program.results or Loop.adds_to == id(self)) and not (cls is tuple and index and index[0].__class__ is slice):
+    adds = Loop.adds_to and id(self) in Loop.adds_to
+    if cls in _PLACES and (adds or not program.state.program.results) and not (cls is tuple and index and index[0].__class__ is slice):
         made = read_element(self, index)
         if made is not None:
             return made
+    if adds and (made := read_part(self, index)) is not None:
+        return made
     if cls is int:
         shape = self._value.aval.shape
         if not shape:
@@ -243,7 +246,7 @@ def setitem(self: Tensor, index, value) -> None:
     if value.__class__ in _ELEMENTS and self.__class__ is Tensor:
         if index.__class__ in _PLACES and write_element(self, index, value) or write_part(self, index, value):
             return
-    if Loop.adds_to == id(self) and index.__class__ in _PLACES and isinstance(value, Tensor) and is_element(value, self, index):
+    if id(self) in Loop.adds_to and index.__class__ in _PLACES and isinstance(value, Tensor) and is_element(value, self, index):
         self._check_write()  # x[i] += 1 ends so: the view was written already
         self._count_write(self._storage)
         self._seen = self._storage.version

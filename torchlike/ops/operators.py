@@ -8,6 +8,7 @@ from .._core import dtype as dt
 from .._fields import Fields
 from .._tensor import Tensor, apply
 from .element_writes import add_to_element
+from .part_writes import add_to_part
 from .pointwise import ADD, DIV, MUL, PLAIN, RSUB, SUB, add, div, floor_divide, mul, number_minus, number_over, pow, remainder, sub
 
 
@@ -52,12 +53,13 @@ def in_place_operator(name, symbol):
 _ELEMENTS = (int, float, Tensor)
 
 
-def _into_element(name, sign):
-    """The operator also where a loop adds to elements of a tensor."""
+def _into_part(name, sign):
+    """The operator also where a loop adds to elements or parts of a tensor."""
     general = getattr(Tensor, name)
 
     def run(self, other):
-        if self._base is not None and self.__class__ is Tensor and other.__class__ in _ELEMENTS and add_to_element(self, other, sign):
+        if (self._base is not None and self.__class__ is Tensor and other.__class__ in _ELEMENTS
+                and (add_to_part if self._value.aval.ndim else add_to_element)(self, other, sign)):
             return self
         return general(self, other)
     run.__name__ = name
@@ -77,8 +79,8 @@ for _symbol, _f in (("add", add), ("sub", sub), ("mul", mul), ("truediv", div), 
     setattr(Tensor, f"__i{_symbol}__", in_place_operator(_f.__name__ + "_", f"__i{_symbol}__"))
 
 
-_into_element("__iadd__", 1)
-_into_element("__isub__", -1)
+_into_part("__iadd__", 1)
+_into_part("__isub__", -1)
 
 
 def _fast(op, name):

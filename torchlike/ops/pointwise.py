@@ -113,6 +113,10 @@ _ONE = 1  # alpha unless it is given: to ask whether it is this very object take
 
 def _scaled(plain, op, input, other, alpha) -> Tensor:
     """input + alpha * other: alpha takes the type of the result, which the tensors alone make."""
+    if alpha.__class__ is float and isinstance(input, Tensor) and input._value.aval.dtype.category == dt.FLOAT:
+        kind = other._value.aval.dtype.category if isinstance(other, Tensor) else NUMBERS[other.__class__].dtype.category
+        if kind <= dt.FLOAT:  # most are
+            return apply(plain, (input, other)) if alpha == 1 else apply(op, (input, other, alpha))
     alpha = factor(alpha)
     result, alphas = common_dtype(input, other), aval_of(alpha).dtype.category
     kind = result.category
