@@ -792,3 +792,15 @@ def test_draws_into_an_element(torch):
         draw(x[i % 3, i % 2])
         draw(y.squeeze())
     return x, y, x[1, 1].bernoulli_(0.5)
+
+
+@same
+def test_what_a_view_under_no_grad_requires_its_base_says(torch):
+    """A leaf that is itself a view has a base which requires nothing."""
+    found = []
+    for leaf in (torch.zeros(3, 2), torch.zeros(6).reshape(3, 2), torch.zeros(6)[:4].view(2, 2)):
+        leaf.requires_grad_()
+        with torch.no_grad():
+            views = leaf[::2], leaf.t(), leaf.view(-1)[1:]
+        found += [v.requires_grad for v in views] + [views[0] * 2]
+    return found

@@ -239,7 +239,7 @@ class Tensor(Fields, metaclass=Shown):
         out._base = self if self._base is None else self._base
         if not mode.enabled:
             out._several = None, 0, out._written, UNDER_INFERENCE if mode.inference else UNDER_NO_GRAD
-            if self._edge is not None and self._value.aval.dtype.category >= dt.FLOAT:
+            if out._base._edge is not None and self._value.aval.dtype.category >= dt.FLOAT:
                 out._end_graph(Outside)
         elif self._several is not None:
             out._several = link[0].torch_name.removesuffix("Backward0"), 0, out._written, self._several[3]
