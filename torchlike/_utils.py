@@ -76,6 +76,8 @@ def _rebuild_tensor_v2(storage: Storage, storage_offset: int, size: tuple, strid
                        metadata: Any = None) -> Tensor:
     """The same, of which gradients may be wanted: what a pickled tensor is made by (readers of files in parts, as lightning's, give it storages)."""
     made = _rebuild_tensor(storage, storage_offset, size, stride)
+    for name, on in (metadata or {}).items():  # "conj" and "neg": what it shows are the conjugates, or negatives, of the memory
+        made = getattr(made, name)() if on else made
     made.requires_grad = requires_grad
     if backward_hooks:
         made._backward_hooks = backward_hooks
@@ -172,4 +174,10 @@ def is_compiling() -> bool:
 def __getattr__(name: str) -> Any:
     if name in ("_rebuild_parameter", "_rebuild_parameter_with_state"):  # of a layer above this one
         return getattr(sys.modules[f"{__package__}.nn.parameter"], name)
+    if name.startswith("_rebuild_"):
+        from . import _pickled
+        if name in _pickled.IN_UTILS:
+            return getattr(_pickled, name)
+    if name == "torch":  # where pickles find memory formats
+        return sys.modules[__package__]
     raise _missing(name, __name__)

@@ -31,7 +31,7 @@ from ._serialization.options import SourceChangeWarning, get_crc32_options, set_
 from ._serialization.pickler import pickler_of
 from ._serialization.reader import PyTorchFileReader
 from ._serialization.records import StorageRecord, decoded, is_storage
-from ._serialization.tensors import LoadedStorage, StorageOfFile, TensorSaver
+from ._serialization.tensors import LoadedStorage, StorageOfFile, TensorSaver, _get_layout  # noqa: F401  (pickles name the last)
 from ._serialization.unpickler import Skimmer, Unpickler
 from .torch_version import TorchVersion
 from .types import Storage

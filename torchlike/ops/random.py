@@ -89,6 +89,10 @@ class Generator(rng.Generator, metaclass=Shown):
     def __reduce__(self) -> tuple:  # not by the class, whose name is one of torch's
         return _restored, (self._device, self.get_state_bytes())
 
+    def __setstate__(self, state: tuple) -> None:
+        """What a pickle of PyTorch's says: the seed, an offset (None on the CPU), and the state."""
+        self.set_state(state[2])
+
 
 def _restored(device, state: bytes) -> Generator:
     generator = Generator(device)
