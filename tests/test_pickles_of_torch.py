@@ -82,6 +82,42 @@ def test_objects(name, protocol):
     assert facts(again(x, protocol), subject) == facts(x, oracle)
 
 
+def programs_objects(t):
+    nn, data = t.nn, t.utils.data
+    t.manual_seed(2)
+    p = [nn.Parameter(t.ones(2))]
+    optimizer, pairs = t.optim.SGD(p, lr=0.1, momentum=0.9), data.TensorDataset(t.ones(4, 2), t.zeros(4))
+    return [nn.utils.spectral_norm(nn.Linear(2, 2)).eval(), nn.utils.weight_norm(nn.Linear(2, 2)), nn.LazyLinear(3), nn.LSTM(2, 2), nn.TransformerEncoderLayer(2, 1).eval(),
+            nn.Sequential(nn.Linear(2, 2), nn.BatchNorm1d(2), nn.GELU()).eval(), nn.ModuleDict({"a": nn.Linear(1, 1)}), optimizer, t.optim.AdamW(p),
+            t.optim.lr_scheduler.OneCycleLR(optimizer, 0.1, 10), t.optim.lr_scheduler.ReduceLROnPlateau(optimizer), pairs, data.Subset(pairs, [0, 2]),
+            data.ConcatDataset([pairs, pairs]), data.DataLoader(pairs, batch_size=2, shuffle=True, generator=t.Generator()), t.ones(3).topk(2),
+            t.distributions.Independent(t.distributions.Normal(t.zeros(2), t.ones(2)), 1), t.distributions.MultivariateNormal(t.zeros(2), t.eye(2)),
+            t.tanh, nn.functional.gelu, nn.functional.cross_entropy, t.Tensor.relu, t.nn.init.xavier_uniform_, t.utils.data.default_collate, t.Tensor, t.float16]
+
+
+@pytest.mark.parametrize("k", range(len(programs_objects(subject))))
+def test_what_programs_keep(k):
+    x = programs_objects(oracle)[k]
+    y, mine = again(x, 4), programs_objects(subject)[k]
+    if isinstance(x, (oracle.dtype, type)) or callable(x) and not isinstance(x, oracle.nn.Module):
+        assert y is mine
+        return
+    assert type(y) is type(mine)
+    if isinstance(x, oracle.nn.Module) and not isinstance(x, (oracle.nn.ModuleDict, oracle.nn.LazyLinear)):
+        found, wanted = (m(t.ones(1, 2)) for m, t in ((y, subject), (x, oracle)))
+        first = (lambda r: r[0] if isinstance(r, tuple) else r)
+        np.testing.assert_allclose(first(found).detach().numpy(), first(wanted).detach().numpy(), rtol=1e-5, atol=1e-6)
+    if isinstance(x, oracle.optim.Optimizer):
+        y.param_groups[0]["params"][0].grad = subject.ones(2)
+        y.step()
+    if isinstance(x, oracle.utils.data.Dataset):
+        assert len(y) == len(x) and [v.tolist() for v in y[1]] == [v.tolist() for v in x[1]]
+    if isinstance(x, oracle.utils.data.DataLoader):
+        assert len(list(y)) == 2
+    if isinstance(x, oracle.nn.LazyLinear):
+        assert tuple(y(subject.ones(1, 2)).shape) == (1, 3)
+
+
 def test_memory_is_shared_as_in_torch():
     x = oracle.zeros(2, 3)
     def written(loaded):

@@ -16,6 +16,7 @@ from torchlike.autograd.grad_mode import no_grad
 from torchlike.nn.modules._hooks import (
     HooksMixin,
     _has_any_global_hook,  # noqa: F401  (libraries ask)
+    _WrappedHook,  # noqa: F401  (pickles that PyTorch wrote look for it here)
     register_module_backward_hook,
     register_module_buffer_registration_hook,
     register_module_forward_hook,
