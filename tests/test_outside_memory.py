@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
-from same import error, same
+from same import caught, error, same
 
 
 def read(t):
@@ -120,3 +120,37 @@ def test_numpy_sees_a_storage_that_grew(torch, order):
         torch.sin(data + 1, out=part)
     tensors = x, data, part
     return [(tensors[k].detach().numpy().round(4).tolist(), tensors[k].stride(), tensors[k].untyped_storage().nbytes()) for k in order]
+
+
+@same
+def test_an_array_that_nobody_else_holds(torch):
+    """`from_numpy(np.array(image))`: views of it, copies and writes, beside one that is held by the array, a view of it or its buffer."""
+    found = []
+    for k in range(3):
+        image = np.arange(24, dtype=np.uint8).reshape(2, 4, 3) + k
+        alone, held = torch.from_numpy(np.array(image)), torch.from_numpy(image)
+        part = image[1:]
+        kept = torch.from_numpy(np.array(image).reshape(-1)[2:])
+        buffer = bytearray(range(12))
+        over = torch.frombuffer(buffer, dtype=torch.uint8)
+        for t in (alone, held):
+            view = t.view(2, 12).view(2, 4, 3).permute(2, 0, 1)
+            planes = view.contiguous()
+            image[0, 0] = 77
+            part[0, 1] = 99
+            view[0, 1] = 5
+            found += [view, planes, planes.to(torch.float32).div(255), t, t.view(-1)[3:7], t._version]
+        del image
+        part[0, 2] = 55
+        buffer[3] = 200
+        kept[1] = 9
+        found += [held.view(24).clone(), held[1], kept.view(11, 2).t(), over.view(3, 4)]
+    return found
+
+
+@same
+def test_stacked_samples(torch):
+    images = [torch.from_numpy(np.arange(12.0, dtype=np.float32).reshape(3, 4) + k) for k in range(70)]
+    found = [torch.stack(images).sum(0), torch.stack(images, 1)[2], torch.stack(images, -1)[0], torch.stack([i[0, 0] for i in images]), torch.stack([i.t() for i in images])[3]]
+    return found + [caught(torch.stack, [*images, torch.ones(4, 3)]), caught(torch.stack, [*images, torch.ones(2, 4)]), torch.as_tensor(((1, 2.5), (3, 4))),
+                    torch.tensor([(1, 2), [3, 4]]), caught(torch.tensor, ((1, 2), (3,))), torch.tensor((0.5, 1, True))]

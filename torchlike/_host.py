@@ -48,7 +48,7 @@ class Host:
 
     def look(self, t: Tensor, st: Storage) -> None:
         """Take over what the user wrote where t lies; where t is a view outside any graph that repeats nothing, no more than that."""
-        if not t._chain or not self.is_apart(t) or self._is_lost() or (memory := self.part(t)) is None or memory.size > self.array.size:
+        if not t._chain or not self.is_apart(t) or self._is_lost(st) or (memory := self.part(t)) is None or memory.size > self.array.size:
             self.sync(st)
             if self.looked_apart and t._chain:
                 t._seen = LONG_AGO
@@ -60,7 +60,7 @@ class Host:
 
     def sync(self, st: Storage) -> None:
         """Take over what the user wrote anywhere; forget the array when nobody else can reach it."""
-        if not self._is_lost():
+        if not self._is_lost(st):
             self._take_over(st)
             return
         v = st.value
@@ -94,9 +94,10 @@ class Host:
         return (t._edge is None and (base is None or base._edge is None) and not t._unplaced and v.__class__ is Value and not is_tracer(v.array)
                 and program.state.capture is None and program.state.program.__class__ is program.Program and is_told_to_nobody())
 
-    def _is_lost(self) -> bool:
+    def _is_lost(self, st: Storage) -> bool:
         """Whether nobody else can reach the array."""
-        if sys.getrefcount(self.array) > 2 or self.memory is not None and sys.getrefcount(self.memory) > 3:
+        unread = st.value.epoch
+        if sys.getrefcount(self.array) > 2 + (unread.__class__ is Unread and unread.memory is self.array) or self.memory is not None and sys.getrefcount(self.memory) > 3:
             return False
         return not _reachable(self.array)
 
@@ -120,6 +121,9 @@ class Host:
 
     def view(self, t: Tensor, op: View, statics: tuple, numbers: tuple) -> Tensor | None:
         """A view of t that is read when somebody looks at it; None where it must be recorded (one of another dtype gets its layout afterwards)."""
+        if self._is_lost(t._storage):  # `from_numpy(array(image))`: ours alone
+            self.sync(t._storage)
+            return None
         if not self.is_apart(t) or op.name in _COMPUTED or op.name == "view_dtype" or not set(map(type, numbers)) <= NUMBERS.keys():
             return None
         a = t._value.aval

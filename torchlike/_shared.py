@@ -84,7 +84,7 @@ class Shared(Host):
         super().__init__(array, array.copy(), memory)
         self.file, self.start = file, start
 
-    def _is_lost(self) -> bool:
+    def _is_lost(self, st: Storage) -> bool:
         return False  # other processes may write it
 
     def write(self, st: Storage) -> None:

@@ -210,15 +210,16 @@ def _element(t: Tensor, dtype):
 
 
 DEEP = 16  # lists in lists, above which one may hold itself
+_LISTS = frozenset({list, tuple})
 _PLAIN = [{float}, {int}, {float, int}]  # classes of numbers in the usual lists
 
 
-def _from_numbers(data: list, dtype) -> np.ndarray | None:
+def _from_numbers(data: list | tuple, dtype) -> np.ndarray | None:
     """What _from_nested makes of lists of Python's floats and ints, as most are; None where it has to look closer."""
     flat, shape = data, [len(data)]
-    while flat and flat[0].__class__ is list:
+    while flat and flat[0].__class__ in _LISTS:
         n = len(flat[0])
-        if len(shape) > DEEP or not all(row.__class__ is list and len(row) == n for row in flat):
+        if len(shape) > DEEP or not all(row.__class__ in _LISTS and len(row) == n for row in flat):
             return None
         flat = [x for row in flat for x in row]
         shape.append(n)
@@ -236,7 +237,7 @@ def _from_numbers(data: list, dtype) -> np.ndarray | None:
 
 
 def _from_nested(data, dtype) -> np.ndarray:
-    if data.__class__ is list and (made := _from_numbers(data, dtype)) is not None:
+    if data.__class__ in _LISTS and (made := _from_numbers(data, dtype)) is not None:
         return made
     shape = _shape_of(data)
     if len(shape) > 1 and isinstance(data[0], np.ndarray) and all(isinstance(x, np.ndarray) and x.shape == data[0].shape for x in data):

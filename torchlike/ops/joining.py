@@ -80,14 +80,14 @@ def _known(tensors) -> list[np.ndarray] | None:
     """
     if len(tensors) < MANY and not program.computes_at_once() or not nobody_watches():
         return None
-    first, arrays = None, []
+    first, arrays, with_grad = None, [], mode.enabled
     for t in tensors:
-        if not isinstance(t, Tensor) or not t._plain or (t._edge is not None and mode.enabled):
+        if not isinstance(t, Tensor) or not t._plain or (with_grad and t._edge is not None):
             return None
         v = t._value if t._storage is None else t._current()
         array, a = v.array, v.aval
         first = first or a
-        if (a is not first and (a.dtype is not first.dtype or a.device is not first.device)) or (a.ndim in (4, 5) and t._layout is not None):
+        if (a is not first and (a.dtype is not first.dtype or a.device is not first.device)) or (t._layout is not None and a.ndim in (4, 5)):
             return None  # of four or five dimensions: channels_last is kept
         if array.__class__ is not np.ndarray:
             if array is None or a.device.type != "cpu" or is_tracer(array):
@@ -95,6 +95,14 @@ def _known(tensors) -> list[np.ndarray] | None:
             array = v.array = np.asarray(array)
         arrays.append(array)
     return arrays
+
+
+def _stacked(arrays: list[np.ndarray], dim: int) -> np.ndarray:
+    """np.stack, without a view of each array where they are stacked along the first dimension."""
+    shape = arrays[0].shape
+    if dim or not shape or any([a.shape != shape for a in arrays]):
+        return np.stack(arrays, dim)
+    return np.concatenate(arrays).reshape(len(arrays), *shape)
 
 
 def joined(tensors, join, dim) -> Tensor | None:
@@ -155,7 +163,7 @@ def cat(tensors: Tensors, dim: int = 0) -> Tensor:
 def stack(tensors: Tensors, dim: int = 0) -> Tensor:
     """Tensors of one shape joined along a new dimension."""
     tensors = _some("stack", tensors)
-    made = joined(tensors, np.stack, dim)
+    made = joined(tensors, _stacked, dim)
     if made is not None:
         return made
     first = tensors[0]._value.aval.shape
