@@ -1,15 +1,17 @@
 """embedding_bag as one operation: sums and means of bags of any lengths, beside real torch in both tiers."""
 
+import jax
 import numpy as np
 import pytest
 import torch
 
 import torchlike
 from torchlike._core import program
+from torchlike._core.registry import OPS
 
 RNG = np.random.default_rng(0)
 TABLE = RNG.standard_normal((50, 16)).astype(np.float32)
-BAGS = [(20, [0, 4, 4, 10, 20]), (20, [0, 5, 10, 15]), (3000, [0, 0, 7, 2900]), (0, [0, 0]), (6, [0, 6]), ((7, 5), None), ((300, 10), None)]
+BAGS = [(20, [0, 4, 4, 10, 20]), (20, [0, 5, 10, 15]), (3000, [0, 0, 7, 2900]), (0, [0, 0]), (6, [0, 6]), ((7, 5), None), ((300, 10), None), ((70, 21), None), ((40, 8), None), (1200, [*range(0, 1200, 24)])]
 
 
 def _run(module, index, starts, scale, mode, **options):
@@ -32,6 +34,15 @@ def test_bags(shape, starts, tier):
                 ours = _run(torchlike, index, starts, scale, mode)
             for a, b in zip(ours, _run(torch, index, starts, scale, mode), strict=True):
                 assert a.shape == b.shape and np.allclose(a, b, rtol=1e-4, atol=1e-4)
+
+
+def test_on_the_cpu_a_row_of_every_bag_at_a_time():
+    """XLA would fuse the look-up into a sum over rows, and take one element after the other."""
+    index, weight = torchlike.from_numpy(RNG.integers(0, 50, (100, 12))), torchlike.from_numpy(TABLE)
+    plan = OPS["embedding_bag"].plan((weight._value.aval, index._value.aval, None, None), (12, True))
+    with jax.enable_x64(True):
+        text = jax.jit(lambda w, i: plan.compiled(w, i, None, None)).lower(weight.numpy(), index.numpy()).as_text()
+    assert "while" in text and "reduce" not in text
 
 
 def test_last_offset():

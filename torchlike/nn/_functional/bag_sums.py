@@ -15,6 +15,7 @@ from ...ops.quotients import over
 from .embedding import narrow
 
 _SOME = 1 << 15  # numbers from which on SciPy's sparse product is worth loading
+_TURN, _WIDE, _ENOUGH = 8, 8, 1 << 9  # on the CPU: rows of a bag that are added at once; columns and elements of a result from which on that pays
 
 
 def _lengths(xp, starts, n: int):
@@ -91,6 +92,63 @@ def _vjp(xp, g, weight, index, starts, scale, each, mean, needs, plan):
 
 _BAG_SUMS = Op("embedding_bag", _kernel, vjp=_vjp,
                shape=lambda w, i, starts, scale, each, mean: (((i if starts is None else starts).shape[0], w.shape[1]), w.dtype))
+
+
+# XLA's CPU backend fuses the look-up into the sum, which then takes one element after the other: a row of each bag after the other is up to ten times quicker
+
+
+def _by_turns(weight, index, scale):
+    """Sums of the rows of weight that each row of index names, times `scale`: some rows of every bag at a time."""
+    kind = np.float32 if weight.dtype.itemsize == 2 else weight.dtype
+    at, factors = narrow(index, len(weight)).T, None if scale is None else scale.T
+
+    def added(total, at, factors):
+        for k in range(len(at)):
+            rows = jnp.take(weight, at[k], axis=0, mode="clip")
+            total = total + (rows if factors is None else rows * factors[k][:, None]).astype(kind)
+        return total
+
+    def of(x, *shape):
+        return None if x is None else x[:whole].reshape(*shape, _TURN, x.shape[1])
+    turns = len(at) // _TURN
+    whole, total = turns * _TURN, jnp.zeros((len(index), weight.shape[1]), kind)
+    if turns:
+        total = lax.scan(lambda total, some: (added(total, *some), None), total, (of(at, turns), of(factors, turns)))[0]
+    return added(total, at[whole:], None if factors is None else factors[whole:])
+
+
+def _pays(index, starts, width: int, each: int) -> bool:
+    return starts is None and each > 1 and width >= _WIDE and index.shape[0] * width >= _ENOUGH
+
+
+@_BAG_SUMS.kernel_for("cpu")
+def _on_cpu(weight, index, starts, scale, each, mean):
+    if not _pays(index, starts, weight.shape[1], each):
+        return NotImplemented
+    made = _by_turns(weight, index, scale)
+    return cast(jnp, over(jnp, made, each) if mean else made, weight.dtype)
+
+
+@_BAG_SUMS.backward.kernel_for("cpu")
+def _backward_on_cpu(*args):
+    *arrays, g, plan, needs = args
+    given = dict(zip(plan.saved(needs)[0], arrays))
+    weight, index, starts, scale = map(given.get, range(4))
+    each, mean = plan.statics
+    if plan.avals[2] is not None or index is None or not needs[0] or not _pays(index, starts, g.shape[1], each):
+        return NotImplemented
+    if mean:
+        g = over(jnp, g, each)
+    rows, width = plan.avals[0].shape
+    at, factors = narrow(index, rows).T, None if scale is None else scale.T
+
+    def added(total, some):
+        at, factors = some
+        return total.at[at].add(g if factors is None else g * factors[:, None]), None
+    made = [lax.scan(added, jnp.zeros((rows, width), g.dtype), (at, factors))[0]]
+    if needs[3]:
+        made.append((g[:, None] * jnp.take(weight, index, axis=0, mode="clip")).sum(2))
+    return made
 
 
 def bag_sums(weight: Tensor, index: Tensor, starts: np.ndarray | None, scale: Tensor | None, mean: bool) -> Tensor:
