@@ -11,7 +11,8 @@ from torchlike._core.registry import OPS
 
 RNG = np.random.default_rng(0)
 TABLE = RNG.standard_normal((50, 16)).astype(np.float32)
-BAGS = [(20, [0, 4, 4, 10, 20]), (20, [0, 5, 10, 15]), (3000, [0, 0, 7, 2900]), (0, [0, 0]), (6, [0, 6]), ((7, 5), None), ((300, 10), None), ((70, 21), None), ((40, 8), None), (1200, [*range(0, 1200, 24)])]
+BAGS = [(20, [0, 4, 4, 10, 20]), (20, [0, 5, 10, 15]), (3000, [0, 0, 7, 2900]), (0, [0, 0]), (6, [0, 6]),
+        ((7, 5), None), ((300, 10), None), ((70, 21), None), ((40, 8), None), (1200, [*range(0, 1200, 24)])]
 
 
 def _run(module, index, starts, scale, mode, **options):

@@ -1,6 +1,7 @@
 """Loops of stencils, compiled: the same numbers as real torch, and each step's values computed once."""
 from __future__ import annotations
 
+import jax
 import numpy as np
 import pytest
 import torch
@@ -8,6 +9,7 @@ import torch
 import torchlike
 from torchlike._core import executor, flow, program, stencils
 from torchlike._core.program import tier
+from torchlike._core.registry import OPS
 
 
 def life(torch, steps):
@@ -131,11 +133,21 @@ def test_streams_are_arrays_at_every_block():
 def test_rolls_compiled(shifts, dims, dtype):
     def rolled(torch):
         x = (torch.arange(24).view(4, 6) % 5).to(getattr(torch, dtype))
-        return torch.roll(x, shifts, dims), torch.roll(x[:0], 1, 0)
+        wide = torch.arange(4 * 6 * 40).view(4, 6, 40).to(x.dtype)  # slices of 40 elements are copied
+        return torch.roll(x, shifts, dims), torch.roll(x[:0], 1, 0), torch.roll(wide, shifts, dims), torch.roll(wide, (2, -1, 3), (1, 0, 1)), torch.roll(wide[:0], 1, 0)
     with tier("compiled"):
         found = [x.numpy() for x in rolled(torchlike)]
     for a, b in zip(found, rolled(torch)):
         np.testing.assert_array_equal(a, b.numpy())
+
+
+def test_a_roll_copies_slices():
+    """All dimensions at once; joined parts would be copied once for each of them."""
+    x = torchlike.zeros(2, 8, 8, 32)
+    plan = OPS["roll"].plan((x._value.aval,), ((1, 2), (1, 2)))
+    with jax.enable_x64(True):
+        text = jax.jit(plan.compiled).lower(x.numpy()).as_text()
+    assert "gather" in text and "concatenate" not in text
 
 
 def dense(torch, layers):

@@ -1,6 +1,9 @@
 """Tensors from tensors: cat, stack and their kin; repeat, tile, flip, roll, triangles, meshgrid."""
 from __future__ import annotations
 
+import math
+
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
@@ -277,10 +280,29 @@ _ROLL = Op("roll", lambda xp, x, shifts, dims: xp.roll(x, shifts, dims), shape=l
            vjp=lambda xp, g, shifts, dims: xp.roll(g, tuple(-s for s in shifts), dims))
 
 
+_SLICE = 16  # elements side by side from which on slices are copied
+
+
 @_ROLL.kernel_for("cpu")
 def _roll_made(x, shifts, dims):
     """A roll as an array of its own: fused, XLA asks at each element which part it is of, and computes what is rolled again for each roll of it."""
-    return once(lambda x: jnp.roll(x, shifts, dims), x) if x.size else x
+    if not x.size:
+        return x
+    by: dict[int, int] = {}
+    for shift, d in zip(shifts, dims):
+        by[d] = by.get(d, 0) + shift
+    first, behind = min(by, default=0), max(by, default=0) + 1
+    width = math.prod(x.shape[behind:])
+    if width < _SLICE:
+        return once(lambda x: jnp.roll(x, shifts, dims), x)
+    at = jnp.zeros((), np.int32)  # slices taken from their places: all dimensions at once
+    for d, n in enumerate(x.shape[first:behind], first):
+        at = at[..., None] * n + lax.optimization_barrier(jnp.asarray((np.arange(n) - by.get(d, 0)) % n, np.int32))
+
+    def taken(x):
+        parts = lax.optimization_barrier(x.reshape(math.prod(x.shape[:first]), -1, width))  # XLA would take those of a constant itself, for seconds
+        return jax.vmap(lambda part: part.at[at.reshape(-1)].get(mode="promise_in_bounds"))(parts).reshape(x.shape)
+    return once(taken, x)
 
 
 @public(function=False)

@@ -3,6 +3,8 @@ from __future__ import annotations
 
 import math
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 
 from ..._arguments import factory_size
@@ -11,6 +13,7 @@ from ..._core.history import warn
 from ..._core.registry import Op
 from ..._public import public
 from ..._tensor import Tensor, apply
+from ...ops.materializing import once
 from ...ops.ranges import _linspace
 from .common import need, not_implemented, wide
 from .resample import _cubic_weights
@@ -220,6 +223,34 @@ def _sample_shape(x, grid, *statics):
 
 
 _SAMPLE = {n: Op(f"grid_sampler_{n}d", _sample, shape=_sample_shape, torch_name=f"GridSampler{n}DBackward0") for n in (2, 3)}
+
+def _sampled_on_cpu(x, grid, mode, padding, align):
+    """Channel by channel, of places and weights that are arrays of their own: XLA would find them anew for each channel's element, and read pixels
+    of all channels that lie apart in the result."""
+    n, channels, outputs = *x.shape[:2], grid.shape[1:-1]
+    if not n * channels * math.prod(outputs):
+        return NotImplemented
+    planes = wide(x).reshape(n, channels, -1)
+    planes = jnp.concatenate([planes, jnp.zeros_like(planes[..., :1])], 2)
+
+    def stacked(positions):
+        places, weights = zip(*_corners(jnp, positions, x.shape[2:], mode, padding, align))
+        return jnp.stack(places, 1), None if weights[0] is None else jnp.stack(weights, 1)
+
+    def of_plane(plane, at, weights):
+        total = None
+        for k, places in enumerate(at):
+            part = plane.at[places].get(mode="promise_in_bounds")
+            part = part if weights is None else part * weights[k]
+            total = part if total is None else total + part
+        return total
+    at, weights = once(stacked, wide(grid).reshape(n, -1, grid.shape[-1]))
+    made = jax.vmap(jax.vmap(of_plane, (0, None, None)))(planes, at, weights)
+    return made.reshape(n, channels, *outputs).astype(x.dtype)
+
+
+for _op in _SAMPLE.values():
+    _op.kernel_for("cpu")(_sampled_on_cpu)
 _MODES, _PADDINGS = ("bilinear", "nearest", "bicubic"), ("zeros", "border", "reflection")
 
 
