@@ -64,7 +64,7 @@ def test_grid_sample_compiled(mode, padding, shape, places):
         x = oracle.randn(shape, generator=generator, dtype=kind)
         grid = oracle.rand(shape[0], *places, len(places), generator=generator, dtype=kind) * 2.8 - 1.4
 
-        def values(t):
+        def values(t, x=x, grid=grid, align=align):
             given = [t.tensor(a.numpy(), requires_grad=True) for a in (x, grid)]
             out = t.nn.functional.grid_sample(*given, mode, padding, align)
             return [a.detach().numpy() for a in (out, *t.autograd.grad(out, given, t.ones_like(out) * 2))]

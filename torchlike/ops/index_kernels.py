@@ -1,6 +1,9 @@
 """Gathering and scattering with several index arrays, and a number where a mask holds."""
 from __future__ import annotations
 
+import math
+
+import jax.numpy as jnp
 import numpy as np
 
 from .._core.arrays import conform
@@ -79,6 +82,25 @@ INDEX.derivative = _take_derivative()
 # The same for numbers of 16 bits, whose gradients are summed up in 32: torch's index_select does, in its first and last dimension
 INDEX_WIDE = _Take("index_wide", _take, shape=take_shape)
 INDEX_WIDE.derivative = _take_derivative(wide=True)
+
+
+@INDEX.kernel_for("cpu")
+@INDEX_WIDE.kernel_for("cpu")
+def _take_on_cpu(x, *rest):
+    """Elements of an inner dimension, each from its own place: XLA gathers whole slices the index first, and copies them into order where
+    that is not the last thing a program does, in three to five times the time."""
+    *index, dims = rest
+    first, last = dims[0], dims[-1]
+    if not first or last - first + 1 != len(dims) or not x.size or not all(i.size for i in index):
+        return NotImplemented
+    lead, behind, n = x.shape[:first], x.shape[last + 1:], math.prod(x.shape[first:last + 1])
+    kind, at = np.int32 if n < 1 << 31 else np.int64, np.zeros((), np.int32)
+    for i, size in zip(index, x.shape[first:last + 1]):
+        i = i.astype(kind)
+        at = at * size + jnp.where(i < 0, i + size, i)
+    places = jnp.broadcast_to(at.reshape(-1, *(1,) * len(behind)), (*lead, at.size, *behind))
+    made = jnp.take_along_axis(x.reshape(*lead, n, *behind), places, first, mode="promise_in_bounds")
+    return made.reshape(*lead, *at.shape, *behind)
 
 
 def _put(xp, x, value, *rest):
