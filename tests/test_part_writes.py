@@ -6,7 +6,8 @@ import torchlike
 from torchlike._core import program
 
 INDICES = (1, -1, slice(1, 3), slice(None, -1), slice(2, None), slice(1, 1), slice(0, 4, 2), slice(1, 100), (1, 2), (slice(1, -1), slice(1, -1)), (slice(None), 0),
-           (0, slice(2)), (slice(3, 1), 1), (-2, slice(None), 1), (slice(1, 3), 1, slice(None)), (1, 1, 1), (slice(None), slice(None), -1), (0, slice(0, 3, 2)))
+           (0, slice(2)), (slice(3, 1), 1), (-2, slice(None), 1), (slice(1, 3), 1, slice(None)), (1, 1, 1), (slice(None), slice(None), -1), (0, slice(0, 3, 2)),
+           (..., 1), (..., slice(1, 3)), (0, ..., -1), (slice(1, 3), ..., slice(None)), (1, 2, ..., 0), (1, ..., slice(0, 2), 2), (..., -1, slice(None, None, 2)))
 
 
 @same
@@ -111,7 +112,8 @@ def test_slices_of_all_kinds(torch):
     """Bounds that are no ints, and what torch refuses, beside the usual ones that are parsed in one go."""
     x = torch.arange(60.0).reshape(4, 5, 3).mT
     indices = (*INDICES, slice(torch.tensor(1), None), slice(True, 3), (slice(None), slice(-2, None), slice(1, None, 2)), slice(4, 1), slice(None, None, 3), slice(0, 3),
-               slice(None, None, -1), slice(None, None, 0), slice(1.5, None), (slice(None, None, 2), slice("a")), 4, (0, -4), (0, 0, 0, 0), (slice(0, 0), 1))
+               slice(None, None, -1), slice(None, None, 0), slice(1.5, None), (slice(None, None, 2), slice("a")), 4, (0, -4), (0, 0, 0, 0), (slice(0, 0), 1),
+               (..., ...), (0, 0, 0, ..., 0), ...)
     return [caught(lambda i=i: (x[i], x[i].stride(), x[i].storage_offset(), (x[i] + x[i]).stride())) for i in indices]
 
 

@@ -60,11 +60,16 @@ def refuse_many(items, shape: tuple) -> None:
 
 def cuts_of(items: tuple, shape: tuple, alias: bool) -> list | None:
     """The parts that ints and slices ask for, as in `parsed`; None where there are other indices, or torch refuses these."""
-    if len(items) > len(shape):
+    left = len(items)
+    if left > len(shape):
         return None
     parts = []
     dim = 0
     for i in items:
+        left -= 1
+        if i is Ellipsis and dim + left < len(shape):
+            dim = len(shape) - left
+            continue
         size = shape[dim]
         if i.__class__ is slice:
             start, stop, step = i.indices(size)

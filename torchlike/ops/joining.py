@@ -103,7 +103,7 @@ def _known(tensors) -> list[np.ndarray] | None:
 def _stacked(arrays: list[np.ndarray], dim: int) -> np.ndarray:
     """np.stack, without a view of each array where they are stacked along the first dimension."""
     shape = arrays[0].shape
-    if dim or not shape or any([a.shape != shape for a in arrays]):
+    if dim or not shape or any(a.shape != shape for a in arrays):
         return np.stack(arrays, dim)
     return np.concatenate(arrays).reshape(len(arrays), *shape)
 
