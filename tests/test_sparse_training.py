@@ -360,3 +360,33 @@ def test_writes_into_the_gradient_of_a_sparse_leaf(torch):
     scaler.scale(torch.ones(()))
     scaler.unscale_(torch.optim.SGD([p], lr=1.0))
     return first, second, y.grad.to_dense(), p.grad.to_dense()
+
+
+@same
+def test_backward_of_sparse_results(torch):
+    whole = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
+    found = []
+    for layout in ("sparse_coo", "sparse_csr"):
+        to = {"layout": getattr(torch, layout)}
+        x = whole.to_sparse(**to).requires_grad_()
+        y = x * 2
+        y.backward(whole.to_sparse(**to))
+        found += [x.grad.to_dense(), torch.autograd.grad(x * 3, x, torch.ones(2, 2).to_sparse(**to))[0].to_dense()]
+        found += [caught(lambda: (x * 2).backward()), caught(lambda: (x * 2).backward(torch.ones(2).to_sparse())), caught(lambda: whole.to_sparse(**to).backward())]
+    s = torch.ones(2, 2, requires_grad=True)
+    s.to_sparse().backward(whole.to_sparse())
+    one = torch.ones(1, 1).to_sparse().requires_grad_()
+    seen = []
+    y = one * 3
+    z = one * 2
+    z.register_hook(lambda g: seen.append(g is None))
+    y.backward(torch.ones(1, 1).to_sparse())
+    return found, s.grad, one.grad.to_dense()
+
+
+def test_gradients_of_sparse_results_count_where_they_have_elements(subject):
+    x = subject.tensor([[1.0, 0.0], [2.0, 3.0]]).to_sparse().requires_grad_()
+    for g in (subject.ones(2, 2).to_sparse(), subject.ones(2, 2), subject.ones(2, 2).to_sparse_csr()):
+        x.grad = None
+        (x * 2).backward(g)
+        assert x.grad.to_dense().tolist() == [[2.0, 0.0], [2.0, 2.0]]

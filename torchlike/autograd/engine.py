@@ -132,7 +132,13 @@ def _tuple(grads, n: int) -> tuple:
 def _roots(tensors, grads, create_graph) -> list:
     roots, outside = [], None
     for i, (t, g) in enumerate(zip(tensors, grads)):
-        t._current()  # a view whose base was written has another place in the graph now
+        if t._sparse and t.requires_grad:
+            if g is not None and g.shape == t.shape:
+                t, g = t._entries, t._entries_of(g)
+            elif g is None and t.shape.numel() == 1:
+                t = t._entries
+        if not t._sparse:
+            t._current()  # a view whose base was written has another place in the graph now
         if not t.requires_grad:
             outside = i if outside is None else outside
             if g is None:

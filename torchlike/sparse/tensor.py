@@ -210,14 +210,18 @@ class SparseTensor(Valueless):
 
     untyped_storage = is_shared = share_memory_ = storage
 
+    def backward(self, gradient: Tensor | None = None, retain_graph: bool | None = None, create_graph: bool = False, inputs: Any = None) -> None:
+        """The gradient of self with respect to the leaves; `gradient` counts where self has elements."""
+        from ..autograd import backward
+        backward(self, gradient, retain_graph, create_graph, inputs=inputs)
+
     def retain_grad(self) -> None:
         self._entries.retain_grad()
 
     def register_hook(self, hook: Callable) -> Any:
         """hook(grad) -> None or a replacement, both sparse; of a replacement what counts are the elements that self specifies."""
-        def of_entries(g: Tensor) -> Tensor | None:
-            made = hook(self._as_gradient(g))
-            return None if made is None else made._entries if made._sparse and self._same_places(made) else self._masked(made)
+        def of_entries(g: Tensor | None) -> Tensor | None:
+            return self._entries_of(hook(None if g is None else self._as_gradient(g)))
         return self._entries.register_hook(of_entries)
 
     def register_post_accumulate_grad_hook(self, hook: Callable) -> Any:
@@ -227,6 +231,10 @@ class SparseTensor(Valueless):
         """Whether entry k of one lies where entry k of the other does."""
         pairs = [(getattr(self, name), getattr(other, name, None)) for name in self.index_names]
         return type(other) is type(self) and all(a is b or a.shape == b.shape and bool((a == b).all()) for a, b in pairs)
+
+    def _entries_of(self, g: Tensor | None) -> Tensor | None:
+        """Any gradient of this tensor as one of its entries."""
+        return None if g is None else g._entries if g._sparse and self._same_places(g) else self._masked(g)
 
     def _masked(self, g: Tensor) -> Tensor:
         return (g.to_dense() if g._sparse else g).sparse_mask(self.detach())._entries
