@@ -207,3 +207,24 @@ def test_a_copied_encoder(subject, oracle, mask):
                 x = layer(x, padding)
             return x.numpy()
     assert abs(run(subject) - run(oracle)).max() < 1e-5
+
+
+@same
+def test_old_names(torch):
+    """vmap's, fork's and unique's."""
+    import importlib
+    import warnings
+    old = importlib.import_module(torch.__name__ + "._vmap_internals")
+    x, z = torch.tensor([1.0, 2.0, 3.0], requires_grad=True), torch.ones(3, requires_grad=True)
+    y, rows = x ** 2, torch.eye(3)
+
+    def gradients(v):
+        return torch.autograd.grad(y, (x, z), v, retain_graph=True, allow_unused=True)
+    with warnings.catch_warnings(record=True) as caught_:
+        warnings.simplefilter("always")
+        public = old.vmap(torch.dot, in_dims=(0, None))(rows, torch.ones(3))
+    t = torch.tensor([2, 1, 2])
+    return (old._vmap(lambda v: gradients(v)[0])(rows), old._vmap(gradients, allow_none_pass_through=True)(rows),
+            old._vmap(lambda v: (v, None, v * 2), out_dims=(0, 0, 1), allow_none_pass_through=True)(rows), type(caught(lambda: old._vmap(gradients)(rows))),
+            public, [w.category.__name__ for w in caught_], torch._unique(t), torch._unique(t, True, True), torch._unique(t, sorted=False, return_inverse=True),
+            torch.jit._wait(torch.jit._fork(torch.add, torch.ones(1), 2)))

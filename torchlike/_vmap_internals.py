@@ -1,33 +1,35 @@
-"""torch._vmap_internals: the vmap that came before torch.func, under the name that libraries (torchmin) import."""
+"""torch._vmap_internals: vmap as it was called before `torch.vmap`; libraries of that time take Jacobians with it."""
 from __future__ import annotations
 
-import functools
+import warnings
 from collections.abc import Callable
 from typing import Any
 
-from ._functorch.vmap import vmap as _newer
-from .utils._pytree import tree_flatten, tree_unflatten
-
-in_dims_t = out_dims_t = int | tuple
+from ._public import FUNCTIONS
+from .func import vmap as _vmap_of_func
 
 
-def _vmap(func: Callable, in_dims: in_dims_t = 0, out_dims: out_dims_t = 0, allow_none_pass_through: bool = False) -> Callable:
-    """torch.vmap; with `allow_none_pass_through` func may return None among tensors, which stays None."""
+def vmap(func: Callable, in_dims: int | tuple = 0, out_dims: int | tuple[int, ...] = 0) -> Callable:
+    """`torch.vmap(func, in_dims, out_dims)`."""
+    warnings.warn("Please use `torch.vmap` instead of `torch._vmap_internals.vmap`.", FutureWarning, stacklevel=2)
+    return _vmap_of_func(func, in_dims, out_dims)
+
+
+def _vmap(func: Callable, in_dims: int | tuple = 0, out_dims: int | tuple[int, ...] = 0, allow_none_pass_through: bool = False) -> Callable:
+    """The same without the warning; with `allow_none_pass_through` results that are None stay so."""
     if not allow_none_pass_through:
-        return _newer(func, in_dims, out_dims)
+        return _vmap_of_func(func, in_dims, out_dims)
 
-    @functools.wraps(func)
-    def wrapped(*args: Any) -> Any:
-        spec, present = None, []
+    def mapped(*args: Any) -> Any:
+        missing: list[bool] = []
 
-        def tensors_only(*examples: Any) -> tuple:
-            nonlocal spec
-            leaves, spec = tree_flatten(func(*examples))
-            present[:] = [x is not None for x in leaves]
-            return tuple([x for x in leaves if x is not None])
-        found = iter(_newer(tensors_only, in_dims, out_dims)(*args))
-        return tree_unflatten([next(found) if there else None for there in present], spec)
-    return wrapped
-
-
-vmap = _vmap
+        def with_places(*inner: Any) -> Any:
+            results = func(*inner)
+            if not isinstance(results, tuple):
+                return results
+            missing[:] = [r is None for r in results]
+            return tuple([FUNCTIONS["zeros"]((1,) * 8) if r is None else r for r in results])  # has any dimension that out_dims may name
+        found = _vmap_of_func(with_places, in_dims, out_dims)(*args)
+        return tuple([None if m else r for m, r in zip(missing, found)]) if missing else found
+    mapped.__name__ = getattr(func, "__name__", "mapped")
+    return mapped

@@ -27,6 +27,7 @@ from .script_function import ScriptFunction  # noqa: F401
 from .strategies import fuser, optimized_execution, set_fusion_strategy  # noqa: F401
 from .trace import TracerWarning, TracingCheckError, fork, freeze, optimize_for_inference, trace, trace_module, wait  # noqa: F401
 
+_fork, _wait = fork, wait  # what they were called once
 __all__ = ["Attribute", "Error", "Future", "ScriptFunction", "ScriptModule", "annotate", "export", "fork", "freeze", "ignore", "interface", "isinstance", "load",
            "optimize_for_inference", "save", "script", "script_if_tracing", "set_fusion_strategy", "trace", "trace_module", "unused", "wait"]
 

@@ -16,7 +16,7 @@ from .._core.errors import class_name, not_implemented
 from .._core.grad_mode import mode
 from .._core.history import warn
 from .._core.registry import Op
-from .._public import public
+from .._public import FUNCTIONS, called, public
 from .._tensor import Tensor, apply
 from .elements import common_dtype
 from .masks import _on
@@ -126,6 +126,15 @@ def unique(
     _real("unique", input)
     d = _checked_dim(input, dim)
     return _find(_UNIQUE if d is None else _UNIQUE_DIM, input, d, False, return_inverse, return_counts)
+
+
+def _unique(self: Tensor, sorted: bool = True, return_inverse: bool = False) -> tuple[Tensor, Tensor]:
+    """unique as it was called in PyTorch 0.4; the inverse is empty where it is not asked for."""
+    found = unique(self, sorted, return_inverse)
+    return found if return_inverse else (found, self.new_empty(0, dtype=dt.int64))
+
+
+FUNCTIONS["_unique"] = called(_unique)
 
 
 @public()
