@@ -237,6 +237,28 @@ def test_modules_directories_and_archives_run(tmp_path):
 
 
 @pytest.mark.parametrize(
+    "text",
+    [
+        "import sys; print(sys.argv, repr(sys.path[0]), __name__, __package__, __spec__, __loader__, __doc__, sorted(globals()))",
+        "import neighbour; print(neighbour.__file__)",
+        "def f():\n    1 / 0\nf()",
+        "x = (",
+        "import sys; sys.exit(3)",
+        "",
+    ],
+)
+def test_a_program_given_as_text(tmp_path, text):
+    (tmp_path / "neighbour.py").write_text("")
+    same(tmp_path, "-c", text)
+    same(tmp_path, "-c", text, "-m", "x")
+
+
+def test_a_text_has_the_alias(tmp_path):
+    done = python(*LAUNCHER, "-c", "import torch, sys; print(torch.ones(2).sum().item(), 'torchlike' in sys.modules)", cwd=tmp_path)
+    assert done.stdout == "2.0 True\n", done.stderr
+
+
+@pytest.mark.parametrize(
     "body",
     [
         "import sys; sys.exit(3)",

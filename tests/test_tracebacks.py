@@ -1,9 +1,15 @@
 """Errors are shown by the program's own lines: as many frames as PyTorch shows, which has none of what it does in C++."""
+import inspect
 import os
 import re
 import subprocess
 import sys
 import textwrap
+import traceback
+
+import pytest
+
+from torchlike._exchange import exchange
 
 PROGRAM = """
 import sys, threading
@@ -112,3 +118,21 @@ def test_ipython(tmp_path):
     """))
     text = subprocess.run([sys.executable, path], capture_output=True, text=True, timeout=120).stdout
     assert text.count("RuntimeError: ") == 2 and "torchlike/" not in text
+
+
+def test_frames_of_exchanged_functions_show_their_own_lines():
+    """Their code is made of a text in the file whose name it has."""
+    def made(x):
+        def inner():
+            return x
+
+        return inner
+
+    for f in lambda: 1, made(1), made.__get__(1):
+        taken = getattr(f, "__func__", f)
+        exchange(taken, lambda plain: lambda *args: 1 / 0)
+        with pytest.raises(ZeroDivisionError) as caught:
+            f()
+        frame = traceback.extract_tb(caught.value.__traceback__)[-2]
+        assert os.path.basename(frame.filename) == "_exchange.py" and frame.line == "return _ask(*args, **kwargs)"
+        assert inspect.getsourcelines(taken.__code__)[0][0].strip().startswith("def shell(")

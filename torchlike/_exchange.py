@@ -6,6 +6,7 @@ has under their name is the same function.
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable, Sequence
 from types import CodeType, FunctionType
 from typing import Any
@@ -21,16 +22,26 @@ def copied(f: FunctionType) -> FunctionType:
     return made
 
 
+_ABOVE = sys._getframe().f_lineno + 1  # lines of this file above the text's own: tracebacks show its lines
+_SHELL = """\
+def around({names}):
+    def shell(*args, _ask, **kwargs):
+        return _ask(*args, **kwargs)
+        {names}
+    return shell
+"""
+
+
 @functools.cache
 def _shell(free: int) -> CodeType:
     """The code of a function that asks `_ask`, with so many variables of a closure.
 
     The compiler has to know of them: it is code of its own that puts them into a frame, where debuggers (and pytest) read them.
     """
-    names = "".join(f"free{i}, " for i in range(free))
     scope: dict[str, Any] = {}
-    exec(f"def around({names}):\n def shell(*args, _ask, **kwargs):\n  return _ask(*args, **kwargs)\n  {names}\n return shell", scope)
-    return scope["around"](*range(free)).__code__.replace(co_filename=__file__)
+    exec(_SHELL.format(names="".join(f"free{i}, " for i in range(free))), scope)
+    code = scope["around"](*range(free)).__code__
+    return code.replace(co_filename=__file__, co_firstlineno=_ABOVE + code.co_firstlineno)
 
 
 exchanges = [0]  # so far: tables of functions by their identity are good until the next one

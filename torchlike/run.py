@@ -2,11 +2,13 @@
 
     python -m torchlike.run SCRIPT ARGS...
     python -m torchlike.run -m MODULE ARGS...
+    python -m torchlike.run -c COMMAND ARGS...
 
 The program sees what it would see under plain `python`: `sys.argv`, `sys.path[0]`, `__main__`, `__file__`, the same
 tracebacks and exit codes; only `import torch` gives torchlike, also in the processes that it starts.
 """
 
+import builtins
 import importlib.util
 import os
 import pkgutil
@@ -17,7 +19,7 @@ from types import CodeType, ModuleType, TracebackType
 from torchlike._alias import install
 from torchlike._tracebacks import leave_python, shorten
 
-_USAGE = "usage: python -m torchlike.run SCRIPT ARGS...\n       python -m torchlike.run -m MODULE ARGS...\n"
+_USAGE = "usage: python -m torchlike.run SCRIPT ARGS...\n       python -m torchlike.run -m MODULE ARGS...\n       python -m torchlike.run -c COMMAND ARGS...\n"
 
 
 def _fail(message: str, code: int) -> None:
@@ -71,6 +73,13 @@ def _module(name: str) -> tuple[CodeType, dict[str, object]]:
     return spec.loader.get_code(spec.name), _attributes(spec)
 
 
+def _command(text: str) -> tuple[CodeType, dict[str, object]]:
+    """The same for a program given as text."""
+    if not sys.flags.safe_path:
+        sys.path[0] = ""
+    return compile(text, "<string>", "exec", dont_inherit=True), {"__loader__": builtins.__loader__, "__package__": None, "__spec__": None}
+
+
 def _attributes(spec: ModuleSpec) -> dict[str, object]:
     return {
         "__file__": spec.origin,
@@ -102,7 +111,7 @@ def _hide_launcher(code: CodeType | None) -> None:
 
 def main(arguments: list[str]) -> None:
     """Runs the program that `arguments` name, as `__main__`."""
-    if not arguments or arguments[0] in ("-h", "--help") or arguments == ["-m"]:
+    if not arguments or arguments[0] in ("-h", "--help") or arguments in (["-m"], ["-c"]):
         (sys.stdout if arguments[:1] in (["-h"], ["--help"]) else sys.stderr).write(_USAGE)
         sys.exit(0 if arguments[:1] in (["-h"], ["--help"]) else 2)
     install()
@@ -113,6 +122,9 @@ def main(arguments: list[str]) -> None:
             sys.argv = ["-m", *arguments[2:]]
             code, attributes = _module(arguments[1])
             sys.argv[0] = attributes["__file__"]
+        elif arguments[0] == "-c":
+            sys.argv = ["-c", *arguments[2:]]
+            code, attributes = _command(arguments[1])
         else:
             sys.argv = list(arguments)
             code, attributes = _script(arguments[0])
