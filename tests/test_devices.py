@@ -219,3 +219,10 @@ def test_device_strings(torch, text):
         except RuntimeError as error:
             return str(error).replace(", tpu device type", " device type")
     return read(torch.device), read(lambda s: str(torch.amp.is_autocast_available(s.partition(":")[0]))), read(lambda s: torch.ones(1).to(s).device) if " " in text else None
+
+
+def test_a_device_is_no_function():
+    """Programs ask `callable(x)` to tell what makes a device from a device (imagen-pytorch's defaults)."""
+    for of in torch, torchlike:
+        assert not callable(of.device("cpu")) and not hasattr(of.device("cpu"), "__call__")
+    assert error(lambda: torch.device("cpu")(len)) == error(lambda: torchlike.device("cpu")(len))

@@ -78,13 +78,6 @@ class device(metaclass=Shown):
     def __exit__(self, *exc):
         _defaults.device = self._entered.pop()
 
-    def __call__(self, func):
-        @functools.wraps(func)
-        def run(*args, **kwargs):
-            with device(self):
-                return func(*args, **kwargs)
-        return run
-
 
 def _made(type: str, index: int | None) -> device:
     """For pickling: classes that call themselves torch's cannot be pickled by name."""
