@@ -286,3 +286,13 @@ def test_as_nested_tensor_shares_memory(kind):
         sum(p.sum() for p in (t.nested.as_nested_tensor(w, layout=getattr(t, kind)) * 3).unbind()).backward()
         return x, n, y, w.grad
     check(program)
+
+
+@pytest.mark.parametrize("lengths", [[0], [0, 0], [0, 3]])
+def test_encoder_layers_of_empty_sequences(lengths):
+    def program(t):
+        t.manual_seed(3)
+        layer = t.nn.TransformerEncoderLayer(4, 2, 8, batch_first=True).eval()
+        with t.no_grad():
+            return layer(t.nested.nested_tensor([t.rand(n, 4) for n in lengths]))
+    check(program)

@@ -149,7 +149,7 @@ class MultiheadAttention(Module):
         import torchlike as torch  # nested is above nn
 
         lengths = [part.shape[0] for part in query.unbind()]
-        padded = query.to_padded_tensor(0.0)
+        padded = torch.nn.utils.rnn.pad_sequence(list(query.unbind()), batch_first=True)  # all parts may be empty
         hidden = torch.arange(padded.shape[1], device=padded.device) >= torch.tensor(lengths, device=padded.device).unsqueeze(1)
         output, weights = self.forward(padded, padded, padded, hidden, need_weights, None, average_attn_weights)
         if weights is not None:
