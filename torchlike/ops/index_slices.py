@@ -17,7 +17,7 @@ from .elements import held
 from .gathering import INDEX_REDUCE, flat, gather, in_range, need_index, out_of, wide, write_at
 from .index_kernels import INDEX, INDEX_WIDE, ONLY
 from .index_ranges import check_range
-from .indexing import _basic, _nonnegative, _prepared, put_index, put_repeating, refuse_other_dtype
+from .indexing import _basic, _nonnegative, _prepared, put_at_mask, put_index, put_repeating, refuse_other_dtype
 
 # -- slices by a vector of indices -------------------------------------------------------------------------------------
 
@@ -263,6 +263,8 @@ def index_put(input, indices, values: Tensor, accumulate: bool = False) -> Tenso
     refuse_other_dtype(input, values)
     made = input.clone()
     t, advanced = _indices_put(made, indices)
+    if not accumulate and values._value.aval.ndim < 2 and put_at_mask(t, advanced, values):
+        return made
     index, dims = _prepared(t, advanced)
     put_index(t, index, dims, values, bool(accumulate))
     return made
