@@ -35,10 +35,31 @@ def test_as_in_torch(read, kind):
         np.testing.assert_allclose(a, b, rtol=1e-2 if kind == "bfloat16" else 1e-6)
 
 
+@pytest.mark.parametrize("shape, unfold", [
+    ((3, 40), (1, 6, 4)), ((3, 40), (1, 5, 1)), ((2, 9, 3, 4), (1, 3, 2)), ((7,), (0, 7, 1)), ((2, 8, 2), (-2, 3, 3)), ((0, 8), (1, 3, 3)), ((4, 5), (1, 0, 2))])
+@pytest.mark.parametrize("kind", ["float32", "float64", "int64", "bool"])
+def test_windows(shape, unfold, kind):
+    data = np.arange(np.prod(shape)).reshape(shape) % 11
+
+    def values(t):
+        x = t.tensor(data).to(getattr(t, kind))
+        x.requires_grad_(x.is_floating_point())
+        y = x.unfold(*unfold) * 1
+        found = [y.detach()]
+        if x.requires_grad:
+            found += t.autograd.grad(y, x, (t.arange(y.numel()).view(y.shape) % 7).to(x.dtype))
+        return [a.numpy() for a in found]
+    with program.tier("compiled"):
+        got = values(torchlike)
+    for a, b in zip(got, values(torch)):
+        np.testing.assert_array_equal(a, b)
+
+
 def test_nothing_is_put_in_order():
     """XLA would gather columns one by one, and transpose them."""
     x, i = torchlike.zeros(64, 32), torchlike.zeros(8, dtype=torchlike.int64)
-    plan = OPS["index"].plan((x._value.aval, i._value.aval), ((1,),))
-    with jax.enable_x64(True):
-        text = jax.jit(lambda x, i: (plan.compiled(x, i), x + 1)).lower(x.numpy(), i.numpy()).compile().as_text()
-    assert "gather" in text and "copy(" not in text
+    for name, inputs, statics in (("index", (x, i), ((1,),)), ("unfold", (x,), (1, 8, 4))):
+        plan = OPS[name].plan(tuple(t._value.aval for t in inputs), statics)
+        with jax.enable_x64(True):
+            text = jax.jit(lambda x, *more: (plan.compiled(x, *more), x + 1)).lower(*(t.numpy() for t in inputs)).compile().as_text()  # noqa: B023  (at once)
+        assert "gather" in text and "copy(" not in text

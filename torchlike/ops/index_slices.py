@@ -260,11 +260,11 @@ def index_put(input, indices, values: Tensor, accumulate: bool = False) -> Tenso
         raise TypeError(f"index_put_(): argument 'values' (position 2) must be Tensor, not {class_name(values)}")
     if not isinstance(indices, (tuple, list)):
         raise TypeError(f"index_put_(): argument 'indices' (position 1) must be tuple of Tensors, not {class_name(indices)}")
-    refuse_other_dtype(input, values)
     made = input.clone()
     t, advanced = _indices_put(made, indices)
     if not accumulate and values._value.aval.ndim < 2 and put_at_mask(t, advanced, values):
         return made
+    refuse_other_dtype(input, values)
     index, dims = _prepared(t, advanced)
     put_index(t, index, dims, values, bool(accumulate))
     return made

@@ -300,22 +300,23 @@ def setitem(self: Tensor, index, value) -> None:
     if kind is dt.uint8:
         raise RuntimeError("masked_fill_ only supports boolean masks, but got mask with dtype unsigned char")
     if kind is dt.bool_:
-        value = value.to(t.dtype)
         if put_at_mask(t, advanced, value):
             return
+        value = value.to(t.dtype)
     check_apart(self, (value, *advanced.values()))
     ready, dims = _prepared(t, advanced)
     put_index(t, ready, dims, value, False)
 
 
 def put_at_mask(t: Tensor, advanced: dict, value: Tensor) -> bool:
-    """Write one number where the only index, a mask, holds; whether that is what it was about. The positions need not be known then."""
+    """Write one number, of any dtype, where the only index, a mask, holds; whether that is what it was about. The positions need not be known then."""
     if len(advanced) != 1 or value._value.aval.numel != 1 or overlapping(t._layout):
         return False
     (dim, mask), = advanced.items()
     if mask.dtype is not dt.bool_:
         return False
     _check_mask(t, dim, mask)
+    value = value.to(t.dtype)
     t._assign(apply(INDEX_PUT_MASK, (t, mask, value.reshape(()) if value._value.aval.ndim else value), (dim,)))
     return True
 

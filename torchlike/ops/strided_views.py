@@ -1,6 +1,9 @@
 """Views by strides: diagonals, sliding windows over one dimension, as_strided."""
 from __future__ import annotations
 
+import math
+
+import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
@@ -129,6 +132,20 @@ def _unfold_vjp(xp, g, plan):
 
 
 _UNFOLD = View("unfold", _unfold, put=_unfold_put, layout=_unfold_layout, overlaps=True, vjp=_unfold_vjp)
+
+
+@_UNFOLD.kernel_for("cpu")
+def _unfold_on_cpu(x, dim, size, step):
+    """Each element from its own place: XLA gathers by the windows' places first, and puts that in order with a copy of its own."""
+    lead, m, rest = x.shape[:dim], x.shape[dim], x.shape[dim + 1:]
+    n, width = (m - size) // step + 1, math.prod(rest)
+    shape = n, width, size
+    if not x.size or not size or m * width >= 1 << 31:
+        return NotImplemented
+    window, column, place = (lax.broadcasted_iota(np.int32, shape, k) for k in range(3))
+    at = ((window * step + place) * width + column).reshape(1, -1)
+    rows = x.reshape(math.prod(lead), m * width)
+    return jnp.take_along_axis(rows, jnp.broadcast_to(at, (len(rows), at.size)), 1, mode="promise_in_bounds").reshape(*lead, n, *rest, size)
 
 
 @public(function=False)
