@@ -391,3 +391,16 @@ def test_gradients_of_sparse_results_count_where_they_have_elements(subject):
         x.grad = None
         (x * 2).backward(g)
         assert x.grad.to_dense().tolist() == [[2.0, 0.0], [2.0, 2.0]]
+
+
+@same
+def test_no_sparse_dimensions(torch):
+    """All entries lie at one place."""
+    found = []
+    for shape in ((1, 2), (1, 0, 2)):
+        values = torch.ones(5, *shape).requires_grad_()
+        x, other = torch.sparse_coo_tensor(torch.zeros(0, 5), values, shape), torch.sparse_coo_tensor(torch.zeros(0, 3), torch.ones(3, *shape), shape)
+        y = (x + other).coalesce()
+        torch.sparse_coo_tensor(y.indices(), y.values().tanh(), y.size()).to_dense().sum().backward()
+        found += [y.to_dense(), values.grad, (x - other).to_dense(), (x.coalesce() + other.coalesce()).to_dense(), (x * other).to_dense()]
+    return found

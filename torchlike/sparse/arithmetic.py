@@ -14,7 +14,7 @@ from .._writing import write_into
 from ..ops.creation import LAYOUT_NAMES
 from ..ops.elements import common_dtype
 from .compressed import Compressed, compress
-from .coo import Coo, coo, empty
+from .coo import Coo, coo, empty, place_numbers
 from .tensor import SparseTensor, named, on_device
 
 # -- sums ------------------------------------------------------------------------------------------------------------------
@@ -79,14 +79,14 @@ def _sum(a: Coo, b: Coo, alpha: Any, name: str) -> Coo:
 def _merged(a: np.ndarray, b: np.ndarray, dims: tuple) -> tuple:
     """Where the entries of two coalesced tensors go in their union, and its places."""
     both = np.concatenate([a, b], 1)
-    found, first, inverse = np.unique(np.ravel_multi_index(tuple(both), dims[:len(a)]), return_index=True, return_inverse=True)
+    found, first, inverse = np.unique(place_numbers(both, dims), return_index=True, return_inverse=True)
     inverse = inverse.reshape(-1)
     return inverse[:a.shape[1]], inverse[a.shape[1]:], both[:, first]
 
 
 def _zipped(a: np.ndarray, b: np.ndarray, dims: tuple) -> tuple:
     """The same of tensors that are in no order, in the one that torch gives them: the smaller of the next two entries comes next."""
-    x, y = np.ravel_multi_index(tuple(a), dims[:len(a)]).tolist(), np.ravel_multi_index(tuple(b), dims[:len(b)]).tolist()
+    x, y = place_numbers(a, dims).tolist(), place_numbers(b, dims).tolist()
     into_a, into_b, sources, i, j = [], [], [], 0, 0
     while i < len(x) or j < len(y):
         step = -1 if i == len(x) else 1 if j == len(y) else (x[i] < y[j]) - (x[i] > y[j])

@@ -36,9 +36,7 @@ class Coo(SparseTensor):
         if self._unique:
             return self._like(g)
         if self._first is None or self._first[0] is not self._places:
-            places = self.host()
-            numbers = np.ravel_multi_index(tuple(places), self._dims[:len(places)]) if len(places) else np.zeros(places.shape[1], np.int64)
-            self._first = self._places, np.unique(numbers, return_index=True)[1]
+            self._first = self._places, np.unique(place_numbers(self.host(), self._dims), return_index=True)[1]
         first = self._first[1]
         if len(first) == self._nnz():  # the gradient's values are those of the entries' gradient, also when they are written
             return self._like(g)
@@ -214,6 +212,11 @@ class Coo(SparseTensor):
     def apart(self, entries: Tensor, requires_grad: bool) -> tuple:
         """A function, and its arguments, that make a tensor like this one, of other values."""
         return rebuilt, (self._places, entries, self._dims, self._unique, requires_grad)
+
+
+def place_numbers(places: np.ndarray, dims: tuple) -> np.ndarray:
+    """Each place as one number: all alike where there are no sparse dimensions."""
+    return np.ravel_multi_index(tuple(places), dims[:len(places)]) if places.size else np.zeros(places.shape[1], np.int64)
 
 
 def coo(places: Tensor, entries: Tensor, dims: tuple, unique: bool = False, inside: bool = False) -> Coo:
