@@ -405,3 +405,23 @@ def test_samples_that_are_new_each_time_leave_the_step_its_program(subject):
     assert program.is_immediate() or (len(steps) == 10 and len({tuple([(s.plan, s.refs) for s in info.steps]) for info in steps[2:]}) == 1)
     assert program.is_immediate() or len({id(info) for info in steps[4:]}) == 1
     assert program.is_immediate() or sizes[-1] - sizes[4] < 10 < sizes[4] - sizes[0], sizes
+
+
+def test_samples_of_lengths_that_change_run_no_programs():
+    """Fetched op by op once their operations are new again and again; small ones need no program even then."""
+    from torchlike._core import history
+
+    class Words(ours.utils.data.Dataset):
+        def __len__(self):
+            return 400
+
+        def __getitem__(self, i):
+            word = ours.arange(1 + i * 7 % 61)
+            return ours.cat([word, ours.zeros(61 - len(word), dtype=ours.int64)]) * 2, ours.ones(3).cumsum(0)
+    loader = iter(ours.utils.data.DataLoader(Words(), batch_size=20))
+    for _ in range(10):
+        next(loader)
+    before = history.at_once
+    batches = list(loader)
+    assert history.at_once - before >= 200 * 5
+    assert batches[0][0][1].tolist() == [2 * k if k < 1 + 201 * 7 % 61 else 0 for k in range(61)] and batches[0][1][0].tolist() == [1, 2, 3]

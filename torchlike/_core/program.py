@@ -250,7 +250,7 @@ def _at_once(op: Op, values: list, statics: tuple, prog: Program) -> tuple | Non
         plan = op.plans.get(key) or op.plan(*key)
     except Exception:  # raised where it is recorded
         return None
-    if not runs.goes_on(plan) and not (state.elements is prog and (op.free or runs.is_of_numbers(plan))):
+    if not (runs.goes_on(plan) or state.elements is prog and (op.free or runs.is_of_numbers(plan)) if state.limit else runs.is_small(plan)):
         return None
     try:
         kernel = plan._numpy or plan.numpy
@@ -275,12 +275,12 @@ def _at_once(op: Op, values: list, statics: tuple, prog: Program) -> tuple | Non
 
 def _may_compute(prog: Program) -> bool:
     """Whether no one needs all operations of a program recorded."""
-    return not (state.whole or state.capture is not None or prog.__class__ is not Program or not state.limit or executor.options.tier == "compiled")
+    return not (state.whole or state.capture is not None or prog.__class__ is not Program or executor.options.tier == "compiled")
 
 
 def computes_at_once() -> bool:
     """Whether a small operation on what the host has would be computed at once, whatever it is."""
-    return not state.program.results and runs.are_expected() and _may_compute(state.program)
+    return not state.program.results and (runs.are_expected() or not state.limit) and _may_compute(state.program)
 
 
 def _share(array: np.ndarray, values: list) -> None:

@@ -39,6 +39,8 @@ class tensortype(Shown):  # noqa: N801  (torch's name)
 
     def __call__(cls, *args: Any, device: Any = None, **kwargs: Any) -> Tensor:
         """Sizes make an uninitialised tensor, a sequence becomes data; the memory of a tensor, or of an array of this dtype, is shared."""
+        if len(args) == 1 and args[0].__class__ is list and cls.kind == "cpu" and device is None and not kwargs:  # most calls
+            return legacy(args[0], cls.dtype, dev.CPU)
         cls.need()
         args = constructor_arguments(args, kwargs)
         place = dev.canonical(cls.kind if device is None else dev.of_kind(device, cls.kind))
