@@ -17,6 +17,8 @@ import sys
 import time
 from pathlib import Path
 
+import numpy
+
 HERE = Path(__file__).resolve()
 sys.path[:0] = [str(HERE.parent), str(HERE.parent.parent)]
 from environment import report  # noqa: E402
@@ -56,6 +58,36 @@ def products_by_element(torch, n: int) -> None:
                 c[i, j] += a[i, k] * b[k, j]
 
 
+def sums_by_row(torch, n: int) -> None:
+    rows, places, sums = torch.rand(n, 10), torch.randint(0, 27, (n,)).tolist(), torch.zeros(27, 10)
+    for i in range(n):
+        sums[places[i]] += rows[i]
+
+
+def padded_rows(torch, n: int) -> None:
+    lengths = torch.randint(1, 50, (n,)).tolist()
+    sequences = [torch.arange(k) for k in range(50)]
+    for first in range(0, n, 32):
+        batch, mask = torch.zeros(32, 50, dtype=torch.int64), torch.zeros(32, 50, dtype=torch.bool)
+        for i, k in enumerate(lengths[first:first + 32]):
+            batch[i, :k] = sequences[k]
+            mask[i, :k] = True
+        batch.numpy(), mask.numpy()
+
+
+def images(torch, n: int) -> None:
+    """What torchvision's ToTensor and Normalize do to each image of a batch."""
+    image = numpy.zeros((32, 32, 3), numpy.uint8)
+    for first in range(0, n, 32):
+        batch = []
+        for _ in range(32):
+            x = torch.from_numpy(image.copy()).view(32, 32, 3).permute(2, 0, 1).contiguous().to(torch.float32).div(255)
+            mean, deviation = torch.as_tensor((0.5, 0.5, 0.5)), torch.as_tensor((0.2, 0.2, 0.2))
+            assert not (deviation == 0).any()
+            batch.append(x.clone().sub_(mean.view(-1, 1, 1)).div_(deviation.view(-1, 1, 1)))
+        torch.stack(batch).numpy()
+
+
 def new_tensors(torch, n: int) -> None:
     for i in range(n):
         a = torch.tensor([float(i), 2.0, 3.0])
@@ -93,7 +125,7 @@ def first_sights(torch, n: int) -> None:
 
 LOOPS = {f.__name__.replace("_", " "): (f, n) for f, n in (
     (three_operations, 2000), (rows, 1000), (elements, 5000), (sums_by_element, 3000), (products_by_element, 3000),
-    (new_tensors, 1000), (comparisons, 500), (branches, 500), (policy, 300), (first_sights, 300))}
+    (sums_by_row, 3000), (padded_rows, 3200), (images, 320), (new_tensors, 1000), (comparisons, 500), (branches, 500), (policy, 300), (first_sights, 300))}
 
 
 def serve(library: str) -> None:
