@@ -80,7 +80,10 @@ def broadcast_shapes(*shapes: tuple) -> tuple:
     """The broadcast of shapes; torch's RuntimeError when they do not match."""
     out = shapes[0]
     for other in shapes[1:]:
-        if other == out:
+        if other == out or not other:
+            continue
+        if not out:
+            out = other
             continue
         n = max(len(out), len(other))
         a, b = (1,) * (n - len(out)) + out, (1,) * (n - len(other)) + other

@@ -78,7 +78,7 @@ def is_short(n_operations: int, work: float, n_inputs: int) -> bool:
 
 def seconds_at_once(plan) -> float:
     """Rough seconds of an operation that is computed at once; is_short compares their sum."""
-    return HOST_OP + NUMPY_WORK * (plan.cost or _cost(plan))[0]
+    return HOST_OP + NUMPY_WORK * (plan.cost[0] if plan.cost else work(plan))  # what compiling would save is not asked yet
 
 
 def total_work(plans: Sequence) -> float:

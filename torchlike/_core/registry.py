@@ -250,8 +250,9 @@ class Op:
         return found
 
     def _new_plan(self, avals: tuple, statics: tuple) -> Plan:
-        if any(hasattr(x, "_value") for x in statics):  # a Tensor given for a number
-            raise TypeError(f"{self.name}(): argument must be int, not Tensor")
+        for x in statics:
+            if hasattr(x, "_value"):  # a Tensor given for a number
+                raise TypeError(f"{self.name}(): argument must be int, not Tensor")
         made = self.make(avals, statics)
         for a in made.outs:
             if a.numel >= SPARE:
