@@ -41,7 +41,8 @@ class Loop:
     program: object = None  # the one being recorded when `writes` began
     writes: dict[int, int] = {}  # per tensor, by its identity
     adds_to: set[int] = set()  # the identities of the tensors to whose elements or parts one adds
-    waited: int | None = None  # that of the tensor for whose sake the last program was ended that had a number in it
+    read: tuple | None = None  # the index and the layout of the part that was read last for such a tensor
+    waited: int | None = None  # the identity of the tensor for whose sake the last program was ended that had a number in it
 
     @staticmethod
     def runs() -> bool:

@@ -18,12 +18,12 @@ from .._public import FUNCTIONS
 from .._tensor import Tensor, apply
 from .._writing import check_apart
 from .basic import to_device
-from .element_writes import Loop, is_element, read_element, write_element
+from .element_writes import Loop, changed, is_element, read_element, write_element
 from .from_data import place
 from .index_kernels import INDEX, INDEX_PUT, INDEX_PUT_MASK, take_shape
 from .index_parsing import MASKS, cuts_of, dims_used, from_start, items_of, parsed, refuse_many
 from .index_ranges import check_range
-from .part_writes import read_part, write_part
+from .part_writes import is_read_part, read_part, write_part
 from .parts import link_of
 from .pointwise import _plain_number
 from .shape_views import UNSQUEEZE, VIEW
@@ -244,6 +244,9 @@ _ELEMENTS, _PLACES = (float, int, bool, Tensor), (tuple, int, Tensor)
 def setitem(self: Tensor, index, value) -> None:
     """t[index] = value, broadcasting value and casting it to t's dtype."""
     if value.__class__ in _ELEMENTS and self.__class__ is Tensor:
+        if value.__class__ is Tensor and is_read_part(value, self, index):
+            changed(self)
+            return
         if index.__class__ in _PLACES and write_element(self, index, value) or write_part(self, index, value):
             return
     if id(self) in Loop.adds_to and index.__class__ in _PLACES and isinstance(value, Tensor) and is_element(value, self, index):

@@ -182,11 +182,11 @@ def _numpy_index(cuts: list) -> tuple:
 # -- x[i] += row -----------------------------------------------------------------------------------------------------------
 
 
-def read_part(t: Tensor, index: int | Tensor | tuple) -> Tensor | None:
-    """t[index] with its value and unrecorded, where a loop adds to parts of t."""
+def read_part(t: Tensor, given: int | Tensor | tuple) -> Tensor | None:
+    """t[given] with its value and unrecorded, where a loop adds to parts of t."""
     if t.__class__ is not Tensor or not is_plain(t):
         return None
-    cuts = cuts_of(tuple(map(position, index)) if index.__class__ is tuple else (position(index),), t._value.aval.shape, True)
+    cuts = cuts_of(tuple(map(position, given)) if given.__class__ is tuple else (position(given),), t._value.aval.shape, True)
     link = link_of(t, cuts) if cuts else None
     if link is None:
         return None
@@ -202,7 +202,15 @@ def read_part(t: Tensor, index: int | Tensor | tuple) -> Tensor | None:
     a, out = t._value.aval, _new(Tensor)
     out._value = Value(aval(array.shape, a.dtype, a.device), array)
     t._shows(out, (op, tuple(numbers), statics), op.layout_of_contiguous(a, (*numbers, *statics)))
+    Loop.read = given, out._layout
     return out
+
+
+def is_read_part(value: Tensor, t: Tensor, index: int | Tensor | tuple) -> bool:
+    """Whether value is the part of t that read_part gave for this very index: `t[index] += row` ends so."""
+    read = Loop.read
+    return (read is not None and read[0] is index and value._layout is read[1] and value._base is t and value._storage is t._storage and value._edge is None
+            and value._seen == t._storage.version and value._value.aval.dtype is t._value.aval.dtype and is_root(t))
 
 
 def add_to_part(view: Tensor, other: float | Tensor, sign: int) -> bool:
