@@ -78,7 +78,7 @@ def padded_rows(torch, n: int) -> None:
 def images(torch, n: int) -> None:
     """What torchvision's ToTensor and Normalize do to each image of a batch."""
     image = numpy.zeros((32, 32, 3), numpy.uint8)
-    for first in range(0, n, 32):
+    for _ in range(n // 32):
         batch = []
         for _ in range(32):
             x = torch.from_numpy(image.copy()).view(32, 32, 3).permute(2, 0, 1).contiguous().to(torch.float32).div(255)
