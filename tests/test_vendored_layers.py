@@ -175,11 +175,13 @@ def test_files_by_their_records(torch, tmp_path):
         position = s._is_zipfile(file), file.tell()
         with s._open_zipfile_reader(file) as reader:
             records = reader.has_record("data.pkl"), reader.has_record("x"), bytes(reader.get_record("data/0"))
+            start, refused = reader.get_record_offset("data/0"), type(caught(lambda: reader.get_record_offset("data/7")))
     with s._open_file_like(old, "rb") as file:
         legacy = s._is_zipfile(file), file is old
     with s._open_file_like(str(tmp_path / "b"), "wb") as file:
         file.write(b"ab")
-    return position, records, legacy, old.closed, (tmp_path / "b").read_bytes(), caught(lambda: s._open_file_like(old, "a").__enter__())
+    assert (tmp_path / "a.pt").read_bytes()[start:start + 8] == records[2]
+    return position, records, refused, legacy, old.closed, (tmp_path / "b").read_bytes(), caught(lambda: s._open_file_like(old, "a").__enter__())
 
 
 @pytest.mark.parametrize("mask", [False, True])

@@ -119,6 +119,12 @@ class ArchiveReader:
                 f"PytorchStreamReader failed reading file {record} of {self._file_name}: it is corrupted ({error})"
             ) from None
 
+    def offset(self, record: str) -> int:
+        """Where a record's bytes begin in the file."""
+        if record not in self._entries:
+            raise RuntimeError(f"PytorchStreamReader failed locating file {record}: file not found in {self._file_name}")
+        return self._start(self._zip.getinfo(self._prefix + record))
+
     def read_array(self, record: str) -> np.ndarray:
         """The record as uint8; with an ``mmap_path``, pages of the file that are read when they are used."""
         if record not in self._entries:

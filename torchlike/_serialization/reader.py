@@ -40,6 +40,10 @@ class PyTorchFileReader:
         """Its length in bytes."""
         return len(self._archive.read(name))
 
+    def get_record_offset(self, name: str) -> int:
+        """Where its bytes begin in the file."""
+        return self._archive.offset(name)
+
     def get_storage_from_record(self, name: str, numel: int, dtype: Any) -> Tensor:
         """A tensor without elements whose storage has the record's first `numel` elements (bytes, for a type of storage)."""
         kind = dtype if isinstance(dtype, dtypes.dtype) else dtypes.uint8

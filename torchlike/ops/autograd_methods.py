@@ -81,7 +81,7 @@ def _set_backward_hooks(self, hooks) -> None:
     before = _backward_hooks(self)
     if before:
         before.clear()
-    for hook in (hooks or {}).values():
+    for hook in hooks.values() if isinstance(hooks, dict) else ():
         self.register_hook(hook)
 
 
