@@ -138,6 +138,16 @@ def _mean_vjp(xp, g, plan):
 _MEAN, _MEAN_DIM = _reduction("mean", _mean, _mean_vjp)
 
 
+def _bound_mean(plan) -> Callable | None:
+    """The mean of few floats, to which `_mean` comes."""
+    (a,), (dims, keepdim, _) = plan.avals, plan.statics
+    add, count = _bound_sum(plan), plan.avals[0].dtype.np.type(math.prod([a.shape[d] for d in dims]))
+    return add and (lambda x: np.asarray(add(x) / count))
+
+
+_MEAN.bound = _MEAN_DIM.bound = _bound_mean
+
+
 @public(out=True)
 def mean(input, dim=None, keepdim: bool = False, *, dtype=None) -> Tensor:
     """The mean over dim; floating and complex types only."""
@@ -405,6 +415,13 @@ def _logic(name):
         return r.astype(np.uint8) if x.dtype == np.uint8 else r
     op = Op(name, kernel, vjp=False,
             shape=lambda a, dims, keepdim: (reduced(a.shape, dims, keepdim), dt.uint8 if a.dtype is dt.uint8 else dt.bool_))
+    reduce = {"any": np.logical_or, "all": np.logical_and}[name].reduce
+
+    def bound(plan) -> Callable | None:
+        """NumPy's function without its Python."""
+        (a,), (dims, keepdim) = plan.avals, plan.statics
+        return (lambda x: np.asarray(reduce(x, dims, None, None, keepdim))) if a.dtype is dt.bool_ else None
+    op.bound = bound
 
     def f(input, dim=None, keepdim: bool = False) -> Tensor:
         dims = () if dim.__class__ in (tuple, list) and not dim else as_dims(dim, input._value.aval.ndim)  # no dimensions: each element for itself
