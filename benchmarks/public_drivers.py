@@ -137,6 +137,42 @@ _DRIVERS = {
             trainer.train(epoch)
             trainer.test(epoch)
     """,
+    "nanochat": """
+        import torch
+        from nanochat.gpt import GPT, GPTConfig
+        from training import below
+
+        torch.manual_seed(0)
+        model = GPT(GPTConfig(sequence_len=64, vocab_size=256, n_layer=4, n_head=4, n_kv_head=2, n_embd=64, window_pattern="SL"))
+        model.init_weights()
+        for p in model.parameters():  # no weight stays zero, or most gradients would be
+            if p.abs().sum() == 0:
+                torch.nn.init.normal_(p, std=0.02)
+        optimizer = model.setup_optimizer()
+        print(type(optimizer).__name__, model.estimate_flops())
+        for step in range(6):
+            tokens = below(256, 4, 65, seed=step)
+            loss = model(tokens[:, :-1].contiguous(), tokens[:, 1:].contiguous())
+            loss.backward()
+            optimizer.step()
+            model.zero_grad(set_to_none=True)
+            print(f"step {step}: loss {loss.item():.6f}")
+        print(list(model.generate([1, 2, 3], 12, temperature=0.0)), list(model.generate([1, 2, 3], 12, top_k=10)))
+    """,
+    "RWKV-LM": """
+        import torch
+        from src.model import GPT, GPTConfig
+        from training import below, train
+
+        for kind in "RWKV", "MHA_rotary", "MHA_shift", "MHA_pro":
+            torch.manual_seed(0)
+            sizes = {"n_layer": 2, "n_head": 4, "n_embd": 64, "n_attn": 64, "n_ffn": 64}
+            model = GPT(GPTConfig(60, 32, model_type=kind, rwkv_emb_scale=0.4, rwkv_tiny_attn=0, rwkv_tiny_head=1, **sizes))
+            for p in model.parameters():  # no weight stays zero, or most gradients would be
+                if p.abs().sum() == 0:
+                    torch.nn.init.normal_(p, std=0.05)
+            train(model, lambda step: model(below(60, 4, 32), below(60, 4, 32, seed=1))[1], 5)
+    """,
 }
 
 

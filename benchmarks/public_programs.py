@@ -224,6 +224,8 @@ PROGRAMS = (
     Program("mamba.py", "alxndrTL+mamba.py", None, ("drive.py",), 2e-3, driver("mamba.py"), path="."),
     Program("efficient-kan", "Blealtan+efficient-kan", None, ("drive.py",), 2e-3, driver("efficient-kan"), path="src"),
     Program("BERT-pytorch", "codertimo+BERT-pytorch", None, ("drive.py",), 2e-3, driver("BERT"), path="."),
+    Program("nanochat", "karpathy+nanochat", None, ("drive.py",), 2e-3, driver("nanochat"), path=".", environment={"NANOCHAT_DTYPE": "float32", "TORCHDYNAMO_DISABLE": "1"}),
+    Program("RWKV-LM", "BlinkDL+RWKV-LM", None, ("drive.py",), 2e-3, driver("RWKV-LM"), path="RWKV-v1"),
 )
 
 

@@ -72,6 +72,19 @@ def test_libraries(subject, oracle):
     both(subject, oracle, facts)
 
 
+def test_a_namespace_without_operators(subject, oracle):
+    """Every name is one, and those defined later are found in what was asked for before: programs ask `hasattr(torch.ops.pyg, "index_sort")`."""
+    def facts(torch, library):
+        space = name()
+        early = getattr(torch.ops, space)
+        absent = hasattr(early, "twice"), getattr(early, "twice", None), error(lambda: early.twice).partition(space)[2], repr(early).replace(space, "")
+        lib = library.Library(space, "DEF")
+        lib.define("twice(Tensor x) -> Tensor")
+        lib.impl("twice", lambda x: x + x, "CPU")
+        return absent, early is getattr(torch.ops, space), early.twice(torch.ones(2)).tolist(), hasattr(torch.ops.elsewhere, "twice")
+    both(subject, oracle, facts)
+
+
 def test_by_name(subject, oracle):
     def facts(torch, library):
         space = name()

@@ -338,6 +338,8 @@ def _packet(qualname: str) -> _CustomPacket:
 class _Namespace(types.ModuleType):
     """torch.ops.<namespace>."""
 
+    __file__ = "torch.ops"  # which PyTorch shows
+
     def __getattr__(self, name: str) -> OpOverloadPacket:
         qualname = f"{self.__dict__['name']}::{name}"
         if qualname not in _OVERLOADS:
@@ -349,7 +351,8 @@ class _Namespace(types.ModuleType):
 
 
 @functools.cache
-def _namespace(name: str) -> _Namespace:
+def own_namespace(name: str) -> _Namespace:
+    """The operators that a program has defined, or will, under a name."""
     made = _Namespace(f"torch.ops.{name}")
     made.name = name
     return made
@@ -357,4 +360,4 @@ def _namespace(name: str) -> _Namespace:
 
 def namespace(name: str) -> _Namespace | None:
     """The operations that a namespace has; None where it has none."""
-    return _namespace(name) if any(key.startswith(f"{name}::") for key in _OVERLOADS) else None
+    return own_namespace(name) if any(key.startswith(f"{name}::") for key in _OVERLOADS) else None

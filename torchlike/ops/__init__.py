@@ -62,9 +62,10 @@ from . import (  # noqa: F401
 
 
 def __getattr__(name: str):
-    """torch.ops.<namespace>: PyTorch's own operators, and those that a program has defined."""
-    import sys
+    """torch.ops.<namespace>: PyTorch's own operators, and those that a program has defined; any other name is one that has none yet.
 
+    Programs ask a namespace whether a library's operators are there (`hasattr(torch.ops.pyg, "index_sort")`).
+    """
     if name == "aten":
         from .. import _ops
         return _ops.aten
@@ -86,9 +87,9 @@ def __getattr__(name: str):
     if name == "loaded_libraries":
         from .._ops import loaded_libraries
         return loaded_libraries
-    from .. import _alias
-    custom = sys.modules.get("torchlike._custom_op")  # loaded where a program registers operators of its own
-    found = None if custom is None else custom.namespace(name)
-    if found is None:
+    from importlib.util import find_spec
+    if name.startswith("__") or find_spec(f"{__name__}.{name}") is not None:  # `from torchlike.ops import sparse_products` asks here first
+        from .. import _alias
         raise _alias.missing(name, __name__)
-    return found
+    from .._custom_op import own_namespace
+    return own_namespace(name)
