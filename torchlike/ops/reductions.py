@@ -140,8 +140,8 @@ _MEAN, _MEAN_DIM = _reduction("mean", _mean, _mean_vjp)
 
 def _bound_mean(plan) -> Callable | None:
     """The mean of few floats, to which `_mean` comes."""
-    (a,), (dims, keepdim, _) = plan.avals, plan.statics
-    add, count = _bound_sum(plan), plan.avals[0].dtype.np.type(math.prod([a.shape[d] for d in dims]))
+    a, dims = plan.avals[0], plan.statics[0]
+    add, count = _bound_sum(plan), a.dtype.np.type(math.prod([a.shape[d] for d in dims]))
     return add and (lambda x: np.asarray(add(x) / count))
 
 
