@@ -243,6 +243,14 @@ def test_the_hooks_of_a_tensor(torch):
     x._backward_hooks = OrderedDict({7: lambda g: g * 5})
     y.sum().backward()
     assert x.grad.tolist() == [30.0] * 3
+    x._backward_hooks = None
+    later, seen = torch.ones(2), []
+    later._backward_hooks = OrderedDict()  # of a tensor that requires no gradient yet
+    later._backward_hooks["mine"] = seen.append
+    (later * y.detach().sum() + x[:2]).sum().backward()
+    assert (x._backward_hooks, list(later._backward_hooks), seen) == (None, ["mine"], [])
+    (later.requires_grad_() * 3).sum().backward()
+    assert [g.tolist() for g in seen] == [[3.0, 3.0]]
 
 
 # -- TensorBoard: files are read here by what the format says, not by the code that wrote them ------------------------

@@ -69,20 +69,27 @@ Tensor.retains_grad = property(_retains_grad)
 
 
 def _backward_hooks(self) -> OrderedDict | None:
-    """What `register_hook` has registered, by number; None where that is nothing. Setting it registers others in their place."""
+    """What `register_hook` has registered, by number; None where that is nothing. What it is set to is registered in its place, and what is put
+    there later; on a tensor that requires no gradient, for when it does."""
     if self._sparse:
         return self._entries._backward_hooks if self.layout.name != "strided" else None
     self._current()
-    edge = self._edge
-    return None if edge is None or edge.hooks is None else edge.hooks.tensor.get(self._out) or None
+    edge = self._edge or self._idle
+    return None if edge is None or edge.hooks is None else edge.hooks.tensor.get(self._out)
 
 
-def _set_backward_hooks(self, hooks) -> None:
-    before = _backward_hooks(self)
-    if before:
-        before.clear()
-    for hook in hooks.values() if isinstance(hooks, dict) else ():
-        self.register_hook(hook)
+def _set_backward_hooks(self, hooks: OrderedDict | None) -> None:
+    if self._sparse:
+        self._entries._backward_hooks = hooks
+        return
+    self._current()
+    if self._edge is None and self._idle is None and hooks is not None:
+        self._idle = AccumulateGrad(self)
+    edge = self._edge or self._idle
+    if hooks is not None:
+        edge._hooks().tensor[self._out] = hooks
+    elif edge is not None and edge.hooks is not None:
+        edge.hooks.tensor.pop(self._out, None)
 
 
 Tensor._backward_hooks = property(_backward_hooks, _set_backward_hooks)
