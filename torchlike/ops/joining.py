@@ -293,7 +293,7 @@ def _roll_made(x, shifts, dims):
         by[d] = by.get(d, 0) + shift
     first, behind = min(by, default=0), max(by, default=0) + 1
     width = math.prod(x.shape[behind:])
-    if width < _SLICE:
+    if width < _SLICE or math.prod(x.shape[first:behind]) >= 1 << 31:
         return once(lambda x: jnp.roll(x, shifts, dims), x)
     at = jnp.zeros((), np.int32)  # slices taken from their places: all dimensions at once
     for d, n in enumerate(x.shape[first:behind], first):

@@ -179,7 +179,7 @@ def _borders_on_cpu(x, pads, mode):
     """Every element taken from its place in its plane, as an array of its own: XLA joins parts with a choice for each element, along one axis after
     the other, which takes two to four times as long."""
     framed = [i for i, pair in enumerate(pads) if any(pair)]
-    if not x.size or len(framed) < 2 or framed[-1] < x.ndim - 1:
+    if not x.size or len(framed) < 2 or framed[-1] < x.ndim - 1 or math.prod(x.shape[framed[0]:]) >= 1 << 31:
         return NotImplemented
     first = framed[0]
     shape, at = [n + a + b for n, (a, b) in zip(x.shape, pads)], jnp.zeros((), np.int32)
