@@ -154,3 +154,26 @@ def test_stacked_samples(torch):
     found = [torch.stack(images).sum(0), torch.stack(images, 1)[2], torch.stack(images, -1)[0], torch.stack([i[0, 0] for i in images]), torch.stack([i.t() for i in images])[3]]
     return found + [caught(torch.stack, [*images, torch.ones(4, 3)]), caught(torch.stack, [*images, torch.ones(2, 4)]), torch.as_tensor(((1, 2.5), (3, 4))),
                     torch.tensor([(1, 2), [3, 4]]), caught(torch.tensor, ((1, 2), (3,))), torch.tensor((0.5, 1, True))]
+
+
+@same
+def test_memory_that_grew_and_was_shared_for_a_while(torch):
+    """An observer's buffers: resized, written in place, looked at through NumPy arrays that are gone afterwards, or are held for a round."""
+    found = []
+    for holds in (False, True):
+        x, flat = torch.tensor([0], dtype=torch.int32), torch.zeros(2, 3)
+        row, kept = flat[1], []
+        for k in range(5):
+            x.resize_((3,)).copy_(torch.tensor([1, 2, 3], dtype=torch.int32) + k)
+            array = x.numpy()
+            found += [x.min(), x.max(), array.copy(), x[1:]]
+            array[0] = -k
+            row += k
+            seen = flat.numpy()
+            seen[1, 2] = 10 * k
+            row[0] = float(seen[1, 2]) + 1
+            kept = [array, seen] if holds else []
+            del array, seen
+            found += [x.clone(), x[0], row.clone(), flat * 1, row.max(), x._version]
+        found += [x, row, flat, [k.tolist() for k in kept]]
+    return found

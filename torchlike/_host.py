@@ -26,12 +26,11 @@ from ._core.registry import Op, View
 from ._core.silence import silently
 from ._core.transposing import copy_of
 from ._core.value import Unread, Value, is_tracer, of_array
-from ._storage import Past, Storage, window
+from ._storage import LONG_AGO, Past, Storage, window
 from ._tensor import Tensor, _new, _special, is_told_to_nobody
 
 MUCH = 1 << 16  # elements, of which it pays to pick few at once
 FEW = 4  # picked elements are few where these times as many are fewer
-LONG_AGO = -1  # the version that a tensor has seen which must look at the storage's value, having had a snapshot of its own
 _COMPUTED = frozenset(("conj", "negated", "lens"))  # views that show something else than lies in memory
 
 
@@ -51,6 +50,7 @@ class Host:
         if not t._chain or not self.is_apart(t) or self._is_lost(st) or (memory := self.part(t)) is None or memory.size > self.array.size:
             self.sync(st)
             if self.looked_apart and t._chain:
+                t._follow_growth(st)
                 t._seen = LONG_AGO
             return
         v = t._value

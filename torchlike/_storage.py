@@ -63,6 +63,9 @@ class Storage:
             self.shown = self.version
 
 
+LONG_AGO = -1  # the version that a tensor has seen which must look at the storage's value, having had a snapshot of its own
+
+
 class Past:
     """What befell a storage besides writes; aliases that were last looked at before have to catch up."""
 

@@ -26,7 +26,7 @@ from ._fields import AttributesOf, Fields, fields, share, show
 from ._plainly import _disabled_torch_dispatch_impl, _disabled_torch_function_impl
 from ._plainly import state as overriding
 from ._size import Size, _size  # noqa: F401  (_size: pickles made before name it here)
-from ._storage import Past, Storage, put, through, without_overlaps
+from ._storage import LONG_AGO, Past, Storage, put, through, without_overlaps
 
 OTHER_KIND = "Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have incompatible tensor type."
 
@@ -116,9 +116,7 @@ class Tensor(Fields, metaclass=Shown):
             base._current()
         past = st.past
         if past is not None:
-            for version, link in past.growths:
-                if self._seen < version:
-                    self._chain = (link, *self._chain)
+            self._follow_growth(st)
             first, last = past.unseen
             if first <= self._seen + 1 and st.version == last and self._of_data is None:
                 self._value = through(st.value, self._chain)
@@ -144,6 +142,13 @@ class Tensor(Fields, metaclass=Shown):
             self._value = t._value
             self._move_to(t)
         self._seen = st.version
+
+    def _follow_growth(self, st: Storage) -> None:
+        """What it views of memory that grew since it looked is a view of the former memory."""
+        if st.past is not None and self._seen != LONG_AGO:
+            for version, link in st.past.growths:
+                if self._seen < version:
+                    self._chain = (link, *self._chain)
 
     def _chain_from(self, base: Tensor) -> tuple | None:
         """The views from the base to here; where the base itself became another view since (`resize_`), one window of it, or None where it no
