@@ -184,7 +184,13 @@ def test_adding_to_rows(torch):
         x[k % 3] += wide  # of another type
         x[k % 3] += x[(k + 1) % 3]  # of its own memory
         x[k % 2] += wide[k % 4]
-    return found, x
+    small, large, wrong = torch.zeros(3, 2, dtype=torch.int8), torch.zeros(3, 2), []
+    for k in range(40):
+        small[k % 3] += 100
+        small[k % 3] -= 300 if k % 13 == 5 else 1
+        large[k % 3] += 1e300 if k % 17 == 16 else 2**60 + 1
+        wrong.append(caught(small[0].__iadd__, 1.5))
+    return found, x, small, large, wrong
 
 
 @same

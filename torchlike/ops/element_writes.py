@@ -31,8 +31,8 @@ from .slicing import SELECT_AT
 FEW = 16
 MOST_ADDED = 8  # tensors to which loops add that are known at a time
 WRITTEN = frozenset({dt.float32, dt.float64, dt.int64, dt.int32, dt.int16, dt.int8, dt.uint8, dt.bool_})
-_RANGES = {d: range(np.iinfo(d.np).min, np.iinfo(d.np).max + 1) for d in WRITTEN if d.category == dt.INT}
 EXACT = 1 << 53  # NumPy makes a float of a larger int by way of another
+RANGES = {d: range(np.iinfo(d.np).min, np.iinfo(d.np).max + 1) if d.category == dt.INT else range(-EXACT, EXACT) for d in WRITTEN}  # of ints to add at once
 
 
 class Loop:
@@ -246,7 +246,7 @@ def add_to_element(view: Tensor, number: float | Tensor, sign: int) -> bool:
     else:
         number *= sign
         sign = 1
-        if dtype.category == dt.INT and not (number.__class__ is int and number in _RANGES[dtype]):
+        if dtype.category == dt.INT and not (number.__class__ is int and number in RANGES[dtype]):
             return False
     if id(t) not in Loop.adds_to:
         Loop.begins_to_add(t)

@@ -22,7 +22,7 @@ from .._core.silence import silently
 from .._core.value import Unread, Value
 from .._tensor import Tensor, _new
 from .creation import filled
-from .element_writes import EXACT, WRITTEN, Loop, changed, is_alone, is_plain, is_root, made_writable, often, position, writable
+from .element_writes import EXACT, RANGES, WRITTEN, Loop, changed, is_alone, is_plain, is_root, made_writable, often, position, writable
 from .elements import held
 from .index_parsing import cuts_of
 from .parts import link_of
@@ -145,7 +145,7 @@ def _known(value: float | bool | Tensor, t: Tensor) -> np.ndarray | float | None
 def _is_in_loop(t: Tensor) -> bool:
     """Whether the user's line writes part after part of pending tensors."""
     frame = sys._getframe(3)
-    while frame.f_globals.get("__name__", "").startswith("torchlike."):
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("torchlike."):
         frame = frame.f_back
     line = frame.f_code, frame.f_lasti
     before = _Lines.known.get(line)
@@ -221,9 +221,14 @@ def add_to_part(view: Tensor, other: float | Tensor, sign: int) -> bool:
     dtype = t._value.aval.dtype
     if view._chain[0][0].bound is None or dtype is dt.bool_ or dtype not in WRITTEN or mode.enabled and view._several is not None:
         return False
-    added = _known(other, t)
-    if added is None or other.__class__ is Tensor and added.shape != view._value.aval.shape or dtype.category == dt.INT and other.__class__ is float:
+    if other.__class__ is Tensor:
+        added = _known(other, t)
+        if added is None or added.shape != view._value.aval.shape:
+            return False
+    elif dtype.category == dt.INT if other.__class__ is float else other not in RANGES[dtype]:
         return False
+    else:
+        added = other
     with program.lock:
         part = view._value.array
         if part.__class__ is np.ndarray and part.base is t._value.array and sys.getrefcount(part) == _PART and is_plain(t) and is_alone(t, 1):
