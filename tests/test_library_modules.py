@@ -223,7 +223,7 @@ def test_modules_that_torch_has_loaded(torch):
 def test_the_older_vmap(torch):  # torchmin
     older = part(torch, "_vmap_internals")
     return (older._vmap(lambda x: x.sum(), 0)(torch.ones(3, 2)), older._vmap(lambda x, y: (x * y, None), (0, None), allow_none_pass_through=True)(
-        torch.ones(2), torch.tensor(3.0)), older._vmap(lambda x: x + 1, 1, 1)(torch.zeros(2, 3)))
+        torch.ones(2), torch.tensor(3.0)), older._vmap(lambda x: x + 1, 1, 1)(torch.zeros(2, 3)), hasattr(older, "in_dims_t"), hasattr(older, "out_dims_t"))
 
 
 @same

@@ -4,12 +4,16 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
+from jax import enable_x64
+from jax.numpy import asarray
 
 from ._core import dtype as dt
 from ._core import program
+from ._core.grad_mode import mode
 from ._core.layout import Layout, contiguous, is_contiguous, is_dense
 from ._core.program import record
 from ._core.registry import OPS
+from ._core.traces import unseen
 from ._core.value import Value, is_tracer
 
 _addresses = itertools.count(1)
@@ -107,6 +111,18 @@ def put(root: Value, chain: tuple, new: Value) -> Value:
     if len(chain) > 1:
         new = put(record(op, [root, *numbers], statics)[1][0], chain[1:], new)
     return record(op.put, [root, new, *numbers], statics)[1][0]
+
+
+def is_traced(value: Value) -> bool:
+    return value.array is not None and is_tracer(value.array)
+
+
+def past_autograd(was: Value, value: Value) -> Value:
+    """What a write under no_grad leaves in a trace of JAX's: the derivative stays what it was, as the graph does."""
+    if mode.walk is not None or value.__class__ is not Value or value.aval.dtype.category < dt.FLOAT:
+        return value
+    with enable_x64(True):
+        return Value(value.aval, unseen(asarray(program.concrete(was)), asarray(program.concrete(value))))
 
 
 def window(st: Storage, layout: Layout) -> tuple:

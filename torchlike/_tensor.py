@@ -5,8 +5,6 @@
 from __future__ import annotations
 
 import numpy as np
-from jax import enable_x64
-from jax.numpy import asarray
 
 from . import _gradient_dtype
 from ._alias import missing
@@ -20,13 +18,12 @@ from ._core.layout import Examples, Layout, contiguous, extent, joined, overlapp
 from ._core.program import record
 from ._core.registry import OPS, Plan, View
 from ._core.shown import Shown
-from ._core.traces import unseen
 from ._core.value import Value, is_tracer, of_array
 from ._fields import AttributesOf, Fields, fields, share, show
 from ._plainly import _disabled_torch_dispatch_impl, _disabled_torch_function_impl
 from ._plainly import state as overriding
 from ._size import Size, _size  # noqa: F401  (_size: pickles made before name it here)
-from ._storage import LONG_AGO, Past, Storage, put, through, without_overlaps
+from ._storage import LONG_AGO, Past, Storage, is_traced, past_autograd, put, through, without_overlaps
 
 OTHER_KIND = "Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have incompatible tensor type."
 
@@ -300,7 +297,7 @@ class Tensor(Fields, metaclass=Shown):
 
     def _assign(self, new: Tensor, repeats: bool = False) -> Tensor:
         """In-place: this tensor (and all its aliases) now hold `new`, a tensor of the same shape and dtype."""
-        if self._is_alone() and new._storage is None and (mode.enabled or not (_is_traced(new._value) or _is_traced(self._value))):  # most are
+        if self._is_alone() and new._storage is None and (mode.enabled or not (is_traced(new._value) or is_traced(self._value))):  # most are
             self._value = new._value
             self._writes += 1
             if new._edge is not None and mode.enabled:
@@ -315,9 +312,9 @@ class Tensor(Fields, metaclass=Shown):
                 return self
             st.host.sync(st)
         value = new._current()
-        traced = not mode.enabled and (_is_traced(value) or _is_traced(self._value if st is None else st.value))
+        traced = not mode.enabled and (is_traced(value) or is_traced(self._value if st is None else st.value))
         if traced:
-            value = _past_autograd(self._current(), value)
+            value = past_autograd(self._current(), value)
         if st is None:
             self._value = value
             self._writes += 1
@@ -347,7 +344,7 @@ class Tensor(Fields, metaclass=Shown):
             root = put(st.value, chain, value)
             if mode.enabled and base is None:
                 self._move_to(new)
-        st.value = _past_autograd(st.value, root) if traced and root is not value else root
+        st.value = past_autograd(st.value, root) if traced and root is not value else root
         self._count_write(st)
         if st.host is not None:
             st.host.write(st)
@@ -670,18 +667,6 @@ def _lead_past_hooks(writer: Node, view: Node, base: Node | None) -> None:
         silent = node.__class__(node.plan, [edge, *node.edges[1:]], node.needs, node.saved)
         edge = silent, 0
     writer.edges = [edge if e is not None and e[0] is view else e for e in writer.edges]
-
-
-def _is_traced(value: Value) -> bool:
-    return value.array is not None and is_tracer(value.array)
-
-
-def _past_autograd(was: Value, value: Value) -> Value:
-    """What a write under no_grad leaves in a trace of JAX's: the derivative stays what it was, as the graph does."""
-    if mode.walk is not None or value.__class__ is not Value or value.aval.dtype.category < dt.FLOAT:
-        return value
-    with enable_x64(True):
-        return Value(value.aval, unseen(asarray(program.concrete(was)), asarray(program.concrete(value))))
 
 
 def _put_chain(root: Tensor, chain: tuple, new: Tensor) -> Tensor:

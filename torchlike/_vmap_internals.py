@@ -8,14 +8,16 @@ from typing import Any
 from ._public import FUNCTIONS
 from .func import vmap as _vmap_of_func
 
+in_dims_t, out_dims_t = int | tuple, int | tuple[int, ...]
 
-def vmap(func: Callable, in_dims: int | tuple = 0, out_dims: int | tuple[int, ...] = 0) -> Callable:
+
+def vmap(func: Callable, in_dims: in_dims_t = 0, out_dims: out_dims_t = 0) -> Callable:
     """`torch.vmap(func, in_dims, out_dims)`."""
     warnings.warn("Please use `torch.vmap` instead of `torch._vmap_internals.vmap`.", FutureWarning, stacklevel=2)
     return _vmap_of_func(func, in_dims, out_dims)
 
 
-def _vmap(func: Callable, in_dims: int | tuple = 0, out_dims: int | tuple[int, ...] = 0, allow_none_pass_through: bool = False) -> Callable:
+def _vmap(func: Callable, in_dims: in_dims_t = 0, out_dims: out_dims_t = 0, allow_none_pass_through: bool = False) -> Callable:
     """The same without the warning; with `allow_none_pass_through` results that are None stay so."""
     if not allow_none_pass_through:
         return _vmap_of_func(func, in_dims, out_dims)

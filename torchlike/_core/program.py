@@ -250,7 +250,10 @@ def _at_once(op: Op, values: list, statics: tuple, prog: Program) -> tuple | Non
         plan = op.plans.get(key) or op.plan(*key)
     except Exception:  # raised where it is recorded
         return None
-    if not (runs.goes_on(plan) or state.elements is prog and (op.free or runs.is_of_numbers(plan)) if state.limit else runs.is_small(plan)):
+    if state.limit:
+        if not runs.goes_on(plan) and not (state.elements is prog and (op.free or runs.is_of_numbers(plan))):
+            return None
+    elif not runs.is_small(plan):  # op by op, there is no program to be part of
         return None
     try:
         kernel = plan._numpy or plan.numpy

@@ -92,4 +92,5 @@ def __getattr__(name: str):
         from .. import _alias
         raise _alias.missing(name, __name__)
     from .._custom_op import own_namespace
-    return own_namespace(name)
+    found = globals()[name] = own_namespace(name)  # models ask for theirs at each call
+    return found

@@ -1,24 +1,14 @@
 """What scaled training does to gradients and to the scale, as one call each: Megatron's and fairscale's optimizers do so without a GradScaler."""
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 
 from .._core import dtype as dt
 from .._core.errors import not_implemented
-from .._core.grad_mode import mode
 from .._public import FUNCTIONS, called
 from .._tensor import Tensor
+from ..autograd.grad_mode import no_grad
 from .joining import stack
-
-
-@contextmanager
-def _unseen_by_autograd() -> Iterator[None]:
-    before, mode.enabled = mode.enabled, False
-    try:
-        yield
-    finally:
-        mode.enabled = before
 
 
 def _demand(t: Tensor, name: str, kind: dt.dtype, word: str) -> None:
@@ -34,7 +24,7 @@ def _amp_foreach_non_finite_check_and_unscale_(self: Sequence[Tensor], found_inf
     _demand(found_inf, "found_inf", dt.float32, "a float")
     if not self:
         return
-    with _unseen_by_autograd():
+    with no_grad():
         for t in self:
             if t.dtype.category < dt.FLOAT:
                 raise not_implemented("_amp_foreach_non_finite_check_and_unscale_cpu", t.dtype)
@@ -52,7 +42,7 @@ def _amp_update_scale_(self: Tensor, growth_tracker: Tensor, found_inf: Tensor, 
     for t, name, kind, word in ((growth_tracker, "growth_tracker", dt.int32, "an int"), (self, "current_scale", dt.float32, "a float"),
                                 (found_inf, "found_inf", dt.float32, "a float")):
         _demand(t, name, kind, word)
-    with _unseen_by_autograd():
+    with no_grad():
         bad = found_inf.reshape(self.shape) != 0
         count = growth_tracker.reshape(self.shape) + 1
         full = (count == growth_interval) & ~bad
