@@ -12,7 +12,7 @@ from jax import numpy as jnp
 
 from .._arguments import as_dim, as_dims, flag
 from .._core import dtype as dt
-from .._core.arrays import cast
+from .._core.arrays import cast, spread
 from .._core.errors import class_name, not_implemented
 from .._core.halves import widened
 from .._core.history import warn
@@ -67,7 +67,7 @@ def _sum(xp, x, dims, keepdim, dtype):
 def _sum_vjp(xp, g, plan):
     dims, keepdim, _ = plan.statics
     shape = plan.avals[0].shape
-    return xp.broadcast_to(restore(xp, g, shape, dims, keepdim), shape)
+    return spread(xp, restore(xp, g, shape, dims, keepdim), shape)
 
 
 def _reduction(name: str, kernel, vjp=None) -> tuple[Op, Op]:
@@ -104,6 +104,11 @@ def sum(input, dim=None, keepdim: bool = False, *, dtype=None) -> Tensor:
         input = without_imaginary(input, dtype)
     return apply(SUM if dim is None else _SUM_DIM, (input,), (as_dims(dim, input._value.aval.ndim), keepdim if keepdim.__class__ is bool else flag(keepdim),
                                                               _sum_dtype(input, dtype)))
+
+
+def summed(xp, x, dims, keepdims: bool = False):
+    """xp.sum; with NumPy without its Python, which takes longer than few numbers do."""
+    return np.add.reduce(x, dims, None, None, keepdims) if xp is np else xp.sum(x, axis=dims, keepdims=keepdims)
 
 
 def average(xp, x, dims: tuple, keepdims: bool = True):
@@ -238,7 +243,7 @@ def _extreme_vjp(xp, g, x, out, plan):
     shape = plan.avals[0].shape
     g, x, out = _computed(xp, g, x, out)
     hit = (x == restore(xp, out, shape, dims, keepdim)).astype(g.dtype)
-    return restore(xp, g, shape, dims, keepdim) * hit / xp.sum(hit, axis=dims, keepdims=True)
+    return restore(xp, g, shape, dims, keepdim) * hit / summed(xp, hit, dims, True)
 
 
 def shared_gradient(xp, g, x, out):
@@ -299,7 +304,8 @@ def _index_gradient(xp, g, index, plan):
     if not a.shape:
         return g
     if not keepdim:
-        g, index = xp.expand_dims(g, dim), xp.expand_dims(index, dim)
+        kept = reduced(a.shape, (dim,), True)
+        g, index = g.reshape(kept), index.reshape(kept)
     positions = np.arange(a.shape[dim]).reshape([-1 if i == dim else 1 for i in range(a.ndim)])
     return choose(xp, positions == index, g, xp.zeros((), g.dtype))
 
@@ -437,7 +443,7 @@ any, all = _logic("any"), _logic("all")
 
 
 def _var(xp, x, dims, keepdim, correction):
-    return _deviation(xp, x, dims, keepdim, correction).astype(_real(x.dtype))
+    return cast(xp, _deviation(xp, x, dims, keepdim, correction), _real(x.dtype))
 
 
 def _deviation(xp, x, dims, keepdim, correction):
@@ -453,7 +459,7 @@ def _deviation(xp, x, dims, keepdim, correction):
             wide = wide - first
     centered = wide - average(xp, wide, dims)
     square = centered * centered if x.dtype.kind != "c" else (centered * xp.conj(centered)).real
-    total = square.sum(axis=dims, keepdims=keepdim)
+    total = summed(xp, square, dims, keepdim)
     free = n - correction
     if free > 0:
         return over(xp, total, free)
@@ -479,7 +485,7 @@ _VAR = Op("var", _var, vjp=_var_vjp, shape=lambda a, dims, keepdim, correction: 
 
 
 def _std(xp, x, dims, keepdim, correction):
-    return xp.sqrt(_deviation(xp, x, dims, keepdim, correction)).astype(_real(x.dtype))
+    return cast(xp, xp.sqrt(_deviation(xp, x, dims, keepdim, correction)), _real(x.dtype))
 
 
 def _std_vjp(xp, g, x, out, plan):

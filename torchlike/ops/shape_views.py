@@ -147,11 +147,16 @@ def _permute_layout(a: Layout, dims):
 
 
 PERMUTE = View("permute", lambda xp, x, dims: xp.transpose(x, dims), layout=_permute_layout,
-               put=lambda xp, base, new, dims: xp.transpose(new, np.argsort(dims)))
+               put=lambda xp, base, new, dims: xp.transpose(new, _inverse(dims)))
 _TRANSPOSE = View("transpose", lambda xp, x, a, b: xp.swapaxes(x, a, b), layout=lambda l, a, b: _permute_layout(l, _swapped(len(l.shape), a, b)),
                   put=lambda xp, base, new, a, b: xp.swapaxes(new, a, b))
 _T = View("t", lambda xp, x: x.T if x.ndim == 2 else x, put=lambda xp, base, new: new.T if new.ndim == 2 else new, torch_name="TBackward0",
           layout=lambda l: _permute_layout(l, tuple(reversed(range(len(l.shape))))))
+
+
+@functools.lru_cache(1024)
+def _inverse(dims: tuple) -> tuple:
+    return tuple(sorted(range(len(dims)), key=dims.__getitem__))
 
 
 def _swapped(n, a, b):

@@ -8,12 +8,13 @@ import numpy as np
 from ..._arguments import real
 from ..._core import dtype as dt
 from ..._core import rng
-from ..._core.arrays import sum_to
+from ..._core.arrays import cast, sum_to
 from ..._core.aval import broadcast_shapes
 from ..._core.layout import like
 from ..._core.registry import Op
 from ..._tensor import Tensor, apply, as_tensor_value
 from ...ops.random import default_generator, drawn
+from ...ops.reductions import summed
 from . import attention_host
 from .common import need, not_implemented
 from .sdp_backends import SDPBackend, allows_fused, allows_math, is_allowed
@@ -52,7 +53,8 @@ def _by_rows(xp, x, y):
 
 
 def _weights(xp, q, k, mask, scale, causal):
-    scores = _by_rows(xp, _wide(q), _wide(k)) * np.asarray(scale, _wide(q).dtype)
+    scores = _by_rows(xp, _wide(q), _wide(k))
+    scores = scores * np.asarray(scale, scores.dtype)
     allowed = None
     if causal:
         allowed = np.tri(q.shape[-2], k.shape[-2], dtype=bool)
@@ -65,11 +67,11 @@ def _weights(xp, q, k, mask, scale, causal):
         scores = xp.where(allowed, scores, np.asarray(-np.inf, scores.dtype))
     if not scores.shape[-1]:
         return scores
-    top = xp.max(scores, axis=-1, keepdims=True)
+    top = np.maximum.reduce(scores, -1, None, None, True) if xp is np else xp.max(scores, axis=-1, keepdims=True)
     if mask is not None:
         top = xp.where(xp.isfinite(top), top, xp.zeros((), top.dtype))
     e = xp.exp(scores - top)
-    total = xp.sum(e, axis=-1, keepdims=True)
+    total = summed(xp, e, -1, True)
     return e / (xp.where(total == 0, xp.ones((), total.dtype), total) if mask is not None else total)
 
 
@@ -81,7 +83,7 @@ def _attention(xp, q, k, v, mask, drop, keep_scale, scale, causal):
     p = _weights(xp, q, k, mask, scale, causal)
     if drop is not None:
         p = p * drop * xp.asarray(keep_scale, dtype=p.dtype)
-    return xp.matmul(p, _wide(v)).astype(q.dtype)
+    return cast(xp, xp.matmul(p, _wide(v)), q.dtype)
 
 
 def _attention_vjp(xp, g, q, k, v, mask, drop, keep_scale, scale, causal, needs):
@@ -100,7 +102,7 @@ def _attention_vjp(xp, g, q, k, v, mask, drop, keep_scale, scale, causal, needs)
     if needs[0] or needs[1] or needs[3]:
         gp = _by_rows(xp, g, vw) * kept
         ps = p * gp
-        gs = ps - p * xp.sum(ps, axis=-1, keepdims=True)
+        gs = ps - p * summed(xp, ps, -1, True)
         factor = np.asarray(scale, gs.dtype)
         gq = sum_to(xp, xp.matmul(gs, kw) * factor, q.shape) if needs[0] else None
         gk = _gathered(xp, xp.matmul(_swap(gs), qw) * factor, k_shape, groups) if needs[1] else None

@@ -7,10 +7,11 @@ import numpy as np
 
 from ..._arguments import as_int, real
 from ..._core import dtype as dt
-from ..._core.arrays import cast
+from ..._core.arrays import cast, spread
 from ..._core.registry import Op
 from ..._tensor import Tensor, apply
-from ...ops.reductions import average
+from ...ops.reductions import average, summed
+from . import small_norms
 from .common import keep_format, not_implemented, wide
 from .normalization import batch_norm_moments, into, moments, refuse_mixed
 
@@ -21,7 +22,7 @@ def _by_channel(xp, numbers, shape: tuple):
     """A number per sample and group, (samples * groups, 1), as (samples, channels, 1)."""
     n, channels, _ = shape
     groups = numbers.size // n if n else 1
-    return xp.broadcast_to(numbers.reshape(n, groups, 1), (n, groups, channels // groups)).reshape(n, channels, 1)
+    return spread(xp, numbers.reshape(n, groups, 1), (n, groups, channels // groups)).reshape(n, channels, 1)
 
 
 def _parts(xp, x, groups: int, eps: float) -> tuple:
@@ -51,26 +52,27 @@ def _group_norm_vjp(xp, g, x, weight, groups, eps, needs):
     centered, rstd = _parts(xp, x, groups, eps)
     n, channels, points = shape = centered.shape
     g = wide(g).reshape(shape)
-    sums, products = g.sum(axis=2, keepdims=True), (g * centered).sum(axis=2, keepdims=True)
+    sums, products = summed(xp, g, 2, True), summed(xp, g * centered, 2, True)
     gx = gw = gb = None
     if needs[1]:
-        gw = (products * rstd).sum(axis=(0, 2))
+        gw = summed(xp, products * rstd, (0, 2))
     if needs[2]:
-        gb = sums.sum(axis=(0, 2))
+        gb = summed(xp, sums, (0, 2))
     if needs[0]:
         scale = rstd
         if weight is not None:
             by = weight.reshape(-1, 1)
             scale, sums, products = rstd * by, sums * by, products * by
         count = np.asarray(channels // groups * points, g.dtype)
-        mean_of = lambda part: _by_channel(xp, part.reshape(n, groups, channels // groups).sum(axis=2).reshape(-1, 1) / count, shape)  # noqa: E731
+        mean_of = lambda part: _by_channel(xp, summed(xp, part.reshape(n, groups, channels // groups), 2).reshape(-1, 1) / count, shape)  # noqa: E731
         gx = g * scale - mean_of(sums) * rstd
-        gx = into(xp, "subtract", gx, into(xp, "multiply", centered, mean_of(products) * rstd ** 3))
+        gx = into(xp, "subtract", gx, into(xp, "multiply", centered, mean_of(products) * (rstd * rstd * rstd)))
         gx = gx.reshape(x.shape)
     return gx, gw, gb
 
 
 GROUP_NORM = Op("native_group_norm", _group_norm, shape=lambda x, w, b, groups, eps: (x.shape, x.dtype), vjp=_group_norm_vjp)
+GROUP_NORM.bound, GROUP_NORM.backward.bound = small_norms.group_norm, small_norms.group_norm_gradients
 GROUP_NORM.cheap = (1,)  # the moments, which take the time, are kept
 GROUP_NORM.normalizes = True
 

@@ -1,31 +1,38 @@
 """Normalisation: layer, RMS and batch norms, and normalize."""
 from __future__ import annotations
 
+import functools
 import math
 
 import numpy as np
 
 from ..._arguments import as_int, real
 from ..._core import dtype as dt
-from ..._core.arrays import cast
+from ..._core.arrays import cast, fits
 from ..._core.registry import Op
 from ..._tensor import Tensor, apply
-from ...ops.reductions import average
+from ...ops.reductions import average, summed
 from ...ops.underivable import refuse_gradient
-from . import batch_norm_host
+from . import batch_norm_host, small_norms
 from .common import keep_format, need, not_implemented, wide
 
 
 def moments(xp, x, axes):
     if xp is np:  # equal numbers leave exactly zero so, though their mean is rounded; compiled it would be another pass over the data
-        x = x - x[tuple([slice(1) if d in axes else slice(None) for d in range(x.ndim)])]
+        x = x - x[_first(axes, x.ndim)]
     centered = into(xp, "subtract", x, average(xp, x, axes))
     return centered, average(xp, centered * centered, axes)
 
 
+@functools.lru_cache(256)
+def _first(axes: tuple, ndim: int) -> tuple:
+    """The index of what is first along axes, of size one there."""
+    return tuple(slice(1) if d in axes else slice(None) for d in range(ndim))
+
+
 def into(xp, f, x, y):
     """f of x and y, written over x in NumPy where its shape and dtype are the result's: large arrays of their own cost more than the arithmetic."""
-    if xp is np and x.dtype == y.dtype and x.ndim and (y.shape == x.shape or np.broadcast_shapes(x.shape, y.shape) == x.shape):
+    if xp is np and x.dtype == y.dtype and x.ndim and (y.shape == x.shape or fits(y.shape, x.shape)):
         return getattr(np, f)(x, y, out=x)
     return getattr(xp, f)(x, y)
 
@@ -50,9 +57,9 @@ def _layer_norm_vjp(xp, g, x, weight, k, eps, needs):
     g = wide(g)
     gx = gw = gb = None
     if needs[1]:
-        gw = (g * y).sum(axis=lead)
+        gw = summed(xp, g * y, lead)
     if needs[2]:
-        gb = g.sum(axis=lead)
+        gb = summed(xp, g, lead)
     if needs[0]:
         h = g if weight is None else g * weight
         part = into(xp, "multiply", y, average(xp, h * y, axes))
@@ -62,6 +69,7 @@ def _layer_norm_vjp(xp, g, x, weight, k, eps, needs):
 
 
 LAYER_NORM = Op("native_layer_norm", _layer_norm, shape=lambda x, w, b, k, eps: (x.shape, x.dtype), vjp=_layer_norm_vjp)
+LAYER_NORM.bound, LAYER_NORM.backward.bound = small_norms.layer_norm, small_norms.layer_norm_gradients
 LAYER_NORM.cheap = (1,)  # the moments, which take the time, are kept
 
 
@@ -108,21 +116,21 @@ def layer_norm(input: Tensor, normalized_shape, weight=None, bias=None, eps: flo
 def _rms_norm(xp, x, weight, k, eps):
     axes = tuple(range(x.ndim - k, x.ndim))
     w = wide(x)
-    y = w / xp.sqrt(xp.mean(w * w, axis=axes, keepdims=True) + np.asarray(eps, w.dtype))
+    y = w / xp.sqrt(average(xp, w * w, axes) + np.asarray(eps, w.dtype))
     return cast(xp, y if weight is None else y * weight, x.dtype)
 
 
 def _rms_norm_vjp(xp, g, x, weight, k, eps, needs):
     axes, lead = tuple(range(x.ndim - k, x.ndim)), tuple(range(x.ndim - k))
     w, g = wide(x), wide(g)
-    rstd = 1 / xp.sqrt(xp.mean(w * w, axis=axes, keepdims=True) + np.asarray(eps, w.dtype))
+    rstd = 1 / xp.sqrt(average(xp, w * w, axes) + np.asarray(eps, w.dtype))
     y = w * rstd
     gx = gw = None
     if needs[0]:
         h = g if weight is None else g * weight
-        gx = rstd * (h - y * xp.mean(h * y, axis=axes, keepdims=True))
+        gx = rstd * (h - y * average(xp, h * y, axes))
     if needs[1]:
-        gw = xp.sum(g * y, axis=lead)
+        gw = summed(xp, g * y, lead)
     return gx, gw
 
 
@@ -199,6 +207,7 @@ def _statistics_type(x):
 
 BATCH_NORM = Op("native_batch_norm", _batch_norm_train, vjp=_batch_norm_vjp, shape=lambda x, w, b, eps: [
     (x.shape, x.dtype), (x.shape[1:2], _statistics_type(x)), (x.shape[1:2], _statistics_type(x))])
+BATCH_NORM.bound, BATCH_NORM.backward.bound = small_norms.batch_norm, small_norms.batch_norm_gradients
 BATCH_NORM.private = 2
 LAYER_NORM.normalizes = RMS_NORM.normalizes = BATCH_NORM.normalizes = True
 
