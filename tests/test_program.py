@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import torchlike as torch
-from torchlike._core import disk_cache, executor, history, mappings, program, runs
+from torchlike._core import disk_cache, executor, history, host, mappings, program, runs
 from torchlike._core.numbers import PATIENCE, Numbers
 from torchlike._core.registry import OPS
 from torchlike._core.silence import silently
@@ -503,6 +503,22 @@ def test_a_short_program_that_returns_is_computed_at_once():
         w = torch.arange(41.0, requires_grad=True)
         (w * 3 - 1).sum().backward()
         assert w.grad.tolist() == [3] * 41
+
+
+@pytest.mark.usefixtures("unsettled")
+def test_writes_at_indices_into_few_numbers_are_computed_at_once():
+    """Of many a write is no copy where a program knows that nobody reads what was there."""
+    few, many, index = torch.zeros(11), torch.zeros(host.WRITTEN), torch.arange(3)
+    few.tolist(), many.tolist(), index.tolist()
+
+    def write(x):
+        return x.scatter(0, index, 1.5)[1].item()
+    with program.immediate(False):
+        for x, at_once in (few, 1), (many, 0):
+            for _ in range(runs.SIGHTS):
+                assert write(x) == 1.5
+            assert _computed_at_once(lambda: write(x)) == at_once  # noqa: B023
+    assert few.tolist() == [0] * 11
 
 
 def test_operations_of_a_long_program_are_recorded_until_short_ones_begin_like_it():

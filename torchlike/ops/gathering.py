@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import jax
 import numpy as np
 
@@ -19,21 +21,27 @@ from .index_ranges import check_range
 from .positions import combine_at, elements, set_at
 from .scattering import changed_at
 
+FEW = 1 << 10  # positions that are kept for the next time
+
 # -- arrays ------------------------------------------------------------------------------------------------------------
 
 
-def along(shape, index, dim: int) -> tuple:
+def along(index, dim: int) -> tuple:
     """Index arrays for every dimension, `index` at dim and positions elsewhere: x[along(...)] has index's shape."""
+    places = _places(index.shape) if sum(index.shape) < FEW else _places.__wrapped__(index.shape)
+    return (*places[:dim], index, *places[dim + 1 :]) if places else ()
+
+
+@functools.lru_cache(256)
+def _places(shape: tuple) -> tuple:
+    """The positions along each dimension."""
     n = len(shape)
-    return tuple(
-        index if d == dim else np.arange(index.shape[d]).reshape([-1 if k == d else 1 for k in range(n)])
-        for d in range(n)
-    )
+    return tuple(np.arange(size).reshape([-1 if k == d else 1 for k in range(n)]) for d, size in enumerate(shape))
 
 
 def add_along(xp, shape, index, dim: int, values):
     """Zeros of `shape` with values added at index along dim: the adjoint of gather."""
-    where = along(shape, index, dim)
+    where = along(index, dim)
     w = wide(values.dtype)
     if xp is not np:
         return changed_at(xp.zeros(shape, w), where, values.astype(w), "add").astype(values.dtype)
@@ -47,7 +55,7 @@ def _gather(xp, x, index, dim):
         x = x[tuple(slice(None) if d == dim else slice(0, n) for d, n in enumerate(index.shape))]
     if xp is not np:
         return xp.take_along_axis(x, index, dim, mode="promise_in_bounds")
-    return elements(x, along(x.shape, index, dim))
+    return elements(x, along(index, dim))
 
 
 GATHER = Op(
@@ -101,14 +109,14 @@ def wide(dtype):
 
 def _scatter(xp, x, index, src, dim, mode):
     if mode != "add":
-        return write_at(xp, x, along(x.shape, index, dim), _source(xp, src, index, x.dtype), mode)
+        return write_at(xp, x, along(index, dim), _source(xp, src, index, x.dtype), mode)
     w = wide(x.dtype)
     src = _source(xp, src, index, x.dtype)
-    return write_at(xp, x.astype(w, copy=False), along(x.shape, index, dim), src.astype(w, copy=False), mode).astype(x.dtype, copy=False)
+    return write_at(xp, x.astype(w, copy=False), along(index, dim), src.astype(w, copy=False), mode).astype(x.dtype, copy=False)
 
 
 def _scatter_vjp(xp, g, index, needs, dim, mode, plan):
-    where = along(g.shape, index, dim)
+    where = along(index, dim)
     gx = g if mode == "add" or not needs[0] else write_at(xp, g, where, np.zeros((), g.dtype), "set")
     return gx, None, _source_gradient(xp, g[where], plan.avals[2]) if needs[2] else None
 
@@ -151,7 +159,7 @@ def _index_reduce(xp, x, index, src, dim, mode, include_self):
 
 
 def _reduced(xp, x, index, src, dim, mode, include_self, w):
-    where = along(x.shape, index, dim)
+    where = along(index, dim)
     src = _source(xp, src, index, w)
     base = x.astype(w)
     if not include_self:
@@ -206,7 +214,7 @@ def _prod_vjp(xp, g, x, src, where, shape, include_self):
 
 
 def _scatter_reduce_vjp(xp, g, x, index, src, out, needs, dim, mode, include_self, plan):
-    where = along(x.shape, index, dim)
+    where = along(index, dim)
     if mode == "sum":
         gx, gs = g, _at(xp, g, where)
     elif mode == "mean":

@@ -163,7 +163,8 @@ def argsort_array(xp, x, dim, descending):
             x = x.astype(np.float32)  # NumPy does not know the other types' NaN
         if not descending:
             return np.argsort(x, axis=dim, kind="stable")
-        return x.shape[dim] - 1 - np.flip(np.argsort(np.flip(x, dim), axis=dim, kind="stable"), dim)
+        backwards = (*(slice(None),) * dim, slice(None, None, -1))
+        return x.shape[dim] - 1 - np.argsort(x[backwards], axis=dim, kind="stable")[backwards]
     if not x.size:
         return jnp.zeros(x.shape, np.int64)
     return lax.platform_dependent(
@@ -179,7 +180,7 @@ def _sort(xp, x, dim, descending):
 
 
 def _at(xp, x, index, dim):
-    return elements(x, along(x.shape, index, dim)) if xp is np else xp.take_along_axis(x, index, dim)
+    return elements(x, along(index, dim)) if xp is np else xp.take_along_axis(x, index, dim)
 
 
 def _permuted_vjp(xp, g0, out1, plan):
@@ -191,7 +192,7 @@ def _permuted_vjp(xp, g0, out1, plan):
         out = np.zeros(a.shape, g0.dtype)
         np.put_along_axis(out, out1, g0, dim)
         return out
-    return changed_at(jnp.zeros(a.shape, g0.dtype), along(a.shape, out1, dim), g0, "set", unique_indices=True)
+    return changed_at(jnp.zeros(a.shape, g0.dtype), along(out1, dim), g0, "set", unique_indices=True)
 
 
 _SORT = Op("sort", _sort, shape=lambda a, dim, descending: [(a.shape, a.dtype), (a.shape, dt.int64)], vjp=_permuted_vjp)

@@ -1,6 +1,7 @@
 """Max, average, power-average and adaptive pooling in one to three dimensions."""
 from __future__ import annotations
 
+import functools
 import math
 
 import jax.numpy as jnp
@@ -208,12 +209,18 @@ def _geometry(input, kernel_size, stride, padding, dilation, ceil_mode, n, name,
         raise RuntimeError("divisor must be not zero")
     _check_window(input, kernel, stride, padding, dilation, n, name)
     shape = tuple(input.shape[-n:])
-    sizes = tuple(_output_size(*a, ceil_mode) for a in zip(shape, kernel, stride, padding, dilation))
-    if any(s < 1 for s in sizes):
+    sizes, pads = _sizes(shape, kernel, stride, padding, dilation, bool(ceil_mode))
+    if min(sizes) < 1:
         _raise_too_small(input, shape, sizes, kernel, n, name)
-    pads = tuple((p, max(p, (o - 1) * s + d * (k - 1) + 1 - m - p))
-                 for p, o, s, d, k, m in zip(padding, sizes, stride, dilation, kernel, shape))
     return kernel, stride, pads, dilation, sizes
+
+
+@functools.lru_cache(1024)
+def _sizes(shape: tuple, kernel: tuple, stride: tuple, padding: tuple, dilation: tuple, ceil_mode: bool) -> tuple:
+    """(output sizes, what is added before and after each axis)"""
+    sizes = tuple(_output_size(*a, ceil_mode) for a in zip(shape, kernel, stride, padding, dilation))
+    return sizes, tuple((p, max(p, (o - 1) * s + d * (k - 1) + 1 - m - p))
+                        for p, o, s, d, k, m in zip(padding, sizes, stride, dilation, kernel, shape))
 
 
 def _keep_volumes_format(result: Tensor, input: Tensor) -> Tensor:
@@ -282,6 +289,19 @@ def _node(kind: str, n: int) -> str:
     return "SqueezeBackward1" if n == 1 else f"{kind}Pool{n}DBackward0"
 
 
+@functools.lru_cache(256)
+def _counts(shape: tuple, kernel: tuple, stride: tuple, padding: tuple, sizes: tuple, count_include_pad: bool) -> int | np.ndarray:
+    """How many elements each window counts, a number where that is the same for all: those that hang over the edge count fewer."""
+    counts = np.ones((), np.int64)
+    for size, k, s, p, n in zip(shape, kernel, stride, padding, sizes):
+        start = np.arange(n) * s - p
+        end = np.minimum(start + k, size + p)
+        if not count_include_pad:
+            start, end = np.maximum(start, 0), np.minimum(end, size)
+        counts = np.multiply.outer(counts, end - start)
+    return int(counts.flat[0]) if (counts == counts.flat[0]).all() else counts
+
+
 def _avg_pool_nd(n: int):
     name, node = f"avg_pool{n}d", _node("Avg", n)
 
@@ -296,17 +316,10 @@ def _avg_pool_nd(n: int):
         total = keep_format(apply(_SUM_POOL, (input,), (kernel, stride_, pads, dilation, sizes)), input, ranks=(4,))
         if divisor_override is not None:
             return named(_divided(total, divisor_override, kind), node, input)
-        counts = 1
-        own = each(padding, n, "padding")
-        for i in range(n):  # windows that hang over the edge count fewer elements
-            start = np.arange(sizes[i]) * stride_[i] - own[i]
-            end = np.minimum(start + kernel[i], input.shape[-n + i] + own[i])
-            if not count_include_pad:
-                start, end = np.maximum(start, 0), np.minimum(end, input.shape[-n + i])
-            counts = np.multiply.outer(counts, end - start)
-        if (counts == counts.flat[0]).all():
-            return named(_divided(total, int(counts.flat[0]), kind), node, input)
-        return named(_divided(total, as_tensor_value(counts.astype(input.dtype.np), input.device), kind), node, input)
+        counts = _counts(tuple(input.shape[-n:]), kernel, stride_, each(padding, n, "padding"), sizes, bool(count_include_pad))
+        if counts.__class__ is not int:
+            counts = as_tensor_value(counts.astype(input.dtype.np), input.device)
+        return named(_divided(total, counts, kind), node, input)
     f.__name__ = f.__qualname__ = name
     f.__doc__ = f"The mean of each window over the last {n} dimensions."
     return f

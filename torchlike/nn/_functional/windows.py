@@ -29,9 +29,15 @@ def offsets(kernel: tuple) -> Iterator[tuple]:
 
 def slices(xp, x, kernel: tuple, stride: tuple, dilation: tuple, sizes: tuple) -> Iterator:
     """The slices of padded x, one per position inside the window: its last axes become `sizes`, the windows' positions."""
-    lead = (slice(None),) * (x.ndim - len(kernel))
-    for offset in offsets(kernel):
-        yield x[(*lead, *(slice(o * d, o * d + (n - 1) * s + 1, s) for o, d, n, s in zip(offset, dilation, sizes, stride)))]
+    for index in _indices(x.ndim - len(kernel), kernel, stride, dilation, sizes):
+        yield x[index]
+
+
+@functools.lru_cache(256)
+def _indices(lead: int, kernel: tuple, stride: tuple, dilation: tuple, sizes: tuple) -> list[tuple]:
+    """Where those slices are, behind `lead` other axes."""
+    return [(*(slice(None),) * lead, *(slice(o * d, o * d + (n - 1) * s + 1, s) for o, d, n, s in zip(offset, dilation, sizes, stride)))
+            for offset in offsets(kernel)]
 
 
 @dataclass(frozen=True)
