@@ -82,7 +82,7 @@ def goes_on(plan: Plan) -> bool:
 def is_small(plan: Plan) -> bool:
     """Whether an operation takes about as long as recording it."""
     if plan.seconds is None:
-        most = host.WRITTEN if plan.op.overwrites else host.LARGE
+        most = host.WRITTEN - 1 if plan.op.overwrites else host.LARGE
         small = plan.device.type == "cpu" and all(a.numel <= most for a in plan.outs) and not host.is_foreign(plan)
         plan.seconds = costs.seconds_at_once(plan) if small else inf
     return plan.seconds <= SMALL
