@@ -19,7 +19,7 @@ class TakesOver(Exception):
 
 
 def from_start(i: int, n: int, dim: int) -> int:
-    """Index i of dimension dim, of n, counted from the first."""
+    """Index i of n, counted from the first; to torch, `dim` is where it stands between the brackets."""
     if not -n <= i < n:
         refuse_long(i)
         raise IndexError(f"index {i} is out of bounds for dimension {dim} with size {n}")
@@ -58,17 +58,27 @@ def refuse_many(items, shape: tuple) -> None:
         raise IndexError(f"too many indices for tensor of dimension {len(shape)}")
 
 
+def refuse_part_of_number(index) -> None:
+    """torch's words for an int or a slice alone as the index of a 0-dim tensor."""
+    if isinstance(index, (int, np.integer)) and not isinstance(index, bool):
+        if index:
+            raise IndexError(f"index {index} is out of bounds for dimension 0 with size 0")
+        raise IndexError("invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a 0-dim tensor to a number")
+    if index.__class__ is slice:
+        raise IndexError("slice() cannot be applied to a 0-dim tensor.")
+
+
 def cuts_of(items: tuple, shape: tuple, alias: bool) -> list | None:
     """The parts that ints and slices ask for, as in `parsed`; None where there are other indices, or torch refuses these."""
     left = len(items)
     if left > len(shape):
         return None
     parts = []
-    dim = 0
+    dim, skipped = 0, False
     for i in items:
         left -= 1
-        if i is Ellipsis and dim + left < len(shape):
-            dim = len(shape) - left
+        if i is Ellipsis and dim + left < len(shape) and not skipped:
+            dim, skipped = len(shape) - left, True
             continue
         size = shape[dim]
         if i.__class__ is slice:
@@ -95,14 +105,14 @@ def parsed(items, shape: tuple, alias: bool) -> tuple[list, list, dict, bool]:
     indices by their dimension in the view, and whether some position came from a tensor. `alias`: also where a part is all of t."""
     # `source` counts the dimensions of the tensor; `dim` those of the view, where ints leave none
     dim, source, parts, new, advanced, data = 0, 0, [], [], {}, False
-    for i in items:
+    for place, i in enumerate(items):
         cls = i.__class__
         if cls is Tensor and not i._value.aval.ndim and i._value.aval.dtype.category == dt.INT and i._value.aval.dtype is not dt.uint8:
             position = _known(i)
             if position is not None:
                 i, cls, data = position, int, True
         if cls is int:
-            parts.append((source, from_start(i, shape[source], source), -1, 1))
+            parts.append((source, from_start(i, shape[source], place), -1, 1))
             source += 1
         elif cls is slice:
             size = shape[source]
@@ -113,6 +123,8 @@ def parsed(items, shape: tuple, alias: bool) -> tuple[list, list, dict, bool]:
             source += 1
         elif i is Ellipsis:
             skipped = len(shape) - sum(map(dims_used, items))
+            if skipped < 0:
+                refuse_many(items, shape)
             dim += skipped
             source += skipped
         elif i is None:
@@ -129,7 +141,7 @@ def parsed(items, shape: tuple, alias: bool) -> tuple[list, list, dict, bool]:
             dim += n
             source += n
         elif hasattr(i, "__index__"):
-            parts.append((source, from_start(i.__index__(), shape[source], source), -1, 1))
+            parts.append((source, from_start(i.__index__(), shape[source], place), -1, 1))
             source += 1
         elif isinstance(i, tuple):
             advanced[dim] = tensor_index(list(i))

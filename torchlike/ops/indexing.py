@@ -21,7 +21,7 @@ from .basic import to_device
 from .element_writes import Loop, changed, is_element, read_element, write_element
 from .from_data import place
 from .index_kernels import INDEX, INDEX_PUT, INDEX_PUT_MASK, take_shape
-from .index_parsing import MASKS, cuts_of, dims_used, from_start, items_of, parsed, refuse_many
+from .index_parsing import MASKS, cuts_of, dims_used, from_start, items_of, parsed, refuse_many, refuse_part_of_number
 from .index_ranges import check_range
 from .part_writes import is_read_part, read_part, write_part
 from .parts import link_of
@@ -44,8 +44,7 @@ def getitem(self: Tensor, index) -> Tensor:
     if cls is int:
         shape = self._value.aval.shape
         if not shape:
-            raise IndexError("invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a 0-dim "
-                             "tensor to a number")
+            refuse_part_of_number(index)
         return take_index(self, 0, from_start(index, shape[0], 0))
     try:
         if cls is tuple or cls is slice:
@@ -117,6 +116,8 @@ def _basic(t: Tensor, index, alias: bool = True):
     try:
         parts, new, advanced, data = parsed(items, shape, alias)
     except Exception:
+        if not shape:
+            refuse_part_of_number(index)
         refuse_many(items, shape)
         raise
     if alias and not parts and not new and not advanced:
