@@ -918,3 +918,46 @@ def test_duals_are_refused():
         assert fa.unpack_dual(torchlike.zeros(3).copy_(other) * dual).tangent.tolist() == [4.0] * 3
     made = torchlike.func.jvp(torchlike.mul, (x, other), (x, torchlike.zeros(3)))
     assert [y.elem.tolist() for y in made] == [[4.0] * 3] * 2
+
+
+@same
+def test_products_of_what_does_not_lie_in_one_piece(torch):
+    """No view flattens such tensors: they are copied on the way."""
+    Wrapper, _ = logging(torch)
+    F, w, b, m = torch.nn.functional, torch.arange(12.0).reshape(4, 3), torch.ones(4), torch.ones(2, 3, 5)
+    made = []
+    for f in (lambda x: F.linear(x.transpose(0, 1), Wrapper(w), Wrapper(b)), lambda x: F.linear(x.transpose(0, 1), Wrapper(w)), lambda x: x.transpose(0, 1) @ Wrapper(w.t()),
+              lambda x: F.linear(x.unsqueeze(0).expand(2, 2, 5, 3).transpose(1, 2), Wrapper(w), Wrapper(b)), lambda x: x @ Wrapper(m),
+              lambda x: x.unsqueeze(0).expand(4, 2, 5, 3).transpose(0, 1) @ Wrapper(m[:, None])):
+        x = Wrapper(torch.arange(30.0).reshape(2, 5, 3).requires_grad_())
+        y = f(x)
+        y.sum().backward()
+        made.append((y.elem, y.stride(), x.grad.elem))
+    return made
+
+
+@same
+def test_dropout(torch):
+    """PyTorch's operators, and its numbers."""
+    Wrapper, log = logging(torch)
+    F, made = torch.nn.functional, []
+    for f in (lambda x: F.dropout(x, .3), lambda x: torch.dropout(x, .3, True), lambda x: torch.dropout(x, .3, False), lambda x: F.dropout(x, 1.), lambda x: F.dropout(x, 0.),
+              torch.nn.Dropout(.4), torch.nn.Dropout(.4).eval()):
+        x = Wrapper(torch.ones(4, 5, requires_grad=True))
+        f(x).sum().backward()
+        made.append(x.grad.elem)
+    return made, [line.partition("(")[0] for line in log]
+
+
+@same
+def test_layers_under_a_mode(torch):
+    """A mode that makes tensors of its class: parameters are of it."""
+    Wrapper, _ = logging(torch)
+
+    class Wrapping(utils(torch).TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            made = func(*args, **(kwargs or {}))
+            return Wrapper(made) if isinstance(made, torch.Tensor) and not isinstance(made, Wrapper) else made
+    with Wrapping():
+        layer = torch.nn.Linear(3, 2, bias=False)
+    return type(layer.weight).__name__, isinstance(layer.weight, torch.nn.Parameter), layer.weight.shape, layer.weight.requires_grad

@@ -11,12 +11,14 @@ from typing import Any
 
 from ._core import dtype as dt
 from ._core.aval import broadcast_shapes
+from ._core.layout import view_strides
 from ._dispatch.derivatives import slice_end
 from ._dispatch.writes import count
 from ._ops import aten
 from ._ops_layers import REDUCTIONS
 from ._plainly import dispatching
 from ._tensor import Tensor
+from .ops.memory_formats import contiguous_format
 
 Call = Callable[..., Any]
 RULES: dict[str, Callable] = {}
@@ -37,15 +39,22 @@ def _rows(x: Tensor) -> int:
     return math.prod(x.shape[:-1])
 
 
+def _seen_flat(call: Call, x: Tensor, shape: list) -> Tensor:
+    """x in another shape: a view where its strides allow one, as PyTorch's reshape."""
+    if x._layout is not None and view_strides(x._layout, tuple(shape)) is None:
+        return call(aten._unsafe_view.default, call(aten.clone.default, x, memory_format=contiguous_format), shape)
+    return call(aten.view.default, x, shape)
+
+
 @_seen_as("linear", "linear_alone")
 def _linear(call: Call, x: Tensor, w: Tensor, b: Tensor | None = None) -> Tensor:
     flat = x.ndim != 2
     if b is None:
         turned = call(aten.t.default, w)
-        rows = call(aten.view.default, x, [_rows(x), x.shape[-1]]) if flat else x
+        rows = _seen_flat(call, x, [_rows(x), x.shape[-1]]) if flat else x
         y = call(aten.mm.default, rows, turned)
         return call(aten._unsafe_view.default, y, [*x.shape[:-1], w.shape[0]]) if flat else y
-    rows = call(aten.view.default, x, [_rows(x), x.shape[-1]]) if flat else x
+    rows = _seen_flat(call, x, [_rows(x), x.shape[-1]]) if flat else x
     y = call(aten.addmm.default, b, rows, call(aten.t.default, w))
     return call(aten.view.default, y, [*x.shape[:-1], w.shape[0]]) if flat else y
 
@@ -53,14 +62,13 @@ def _linear(call: Call, x: Tensor, w: Tensor, b: Tensor | None = None) -> Tensor
 @_seen_as("matmul")
 def _matmul(call: Call, x: Tensor, y: Tensor) -> Tensor:
     if y.ndim == 2 and x.ndim > 2:
-        out = call(aten.mm.default, call(aten.view.default, x, [_rows(x), x.shape[-1]]), y)
+        out = call(aten.mm.default, _seen_flat(call, x, [_rows(x), x.shape[-1]]), y)
         return call(aten._unsafe_view.default, out, [*x.shape[:-1], y.shape[-1]])
     if x.ndim < 2 or y.ndim < 2:
         return NotImplemented
     batch = broadcast_shapes(tuple(x.shape[:-2]), tuple(y.shape[:-2]))
     flat = [math.prod(batch)]
-    a, b = (call(aten.view.default if tuple(t.shape[:-2]) == batch else aten._unsafe_view.default,
-                 call(aten.expand.default, t, [*batch, *t.shape[-2:]]), [*flat, *t.shape[-2:]]) for t in (x, y))
+    a, b = (_seen_flat(call, call(aten.expand.default, t, [*batch, *t.shape[-2:]]), [*flat, *t.shape[-2:]]) for t in (x, y))
     return call(aten._unsafe_view.default, call(aten.bmm.default, a, b), [*batch, x.shape[-2], y.shape[-1]])
 
 

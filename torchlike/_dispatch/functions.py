@@ -11,6 +11,7 @@ from typing import Any
 from .. import _leaves
 from .._arguments import as_dim
 from .._core import dtype as dt
+from .._core.grad_mode import mode
 from .._ops import aten
 from .._plainly import dispatching
 from .._public import FUNCTIONS
@@ -154,9 +155,26 @@ def _one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     return (tensor.unsqueeze(-1) == FUNCTIONS["arange"](n, dtype=tensor.dtype, device=tensor.device)).to(dt.int64)
 
 
+def _dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False, *, train: bool | None = None) -> Tensor:
+    if not 0 <= p <= 1:
+        raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+    if not (training if train is None else train) or not p or not input.numel():
+        return input
+    before, mode.enabled = mode.enabled, False
+    try:
+        if p == 1:
+            kept = FUNCTIONS["zeros"]((), dtype=input.dtype, device=input.device)
+        else:
+            kept = _leaves.hand_on(aten.empty_like.default, input)
+            _leaves.hand_on(aten.div_.Scalar, kept.bernoulli_(1 - p), 1 - p)
+    finally:
+        mode.enabled = before
+    return input.mul_(kept) if inplace else input * kept
+
+
 HANDED: dict[str, Callable] = {"split": _split, "chunk": _chunk, "unbind": _unbind, "stack": _stack, "addmm": _product("addmm"), "baddbmm": _product("baddbmm"),
                                "masked_fill": _masked_fill, "index_select": _index_select, "sort": _sort, "argsort": _argsort,
-                               "one_hot": _one_hot, "clone": _clone, "contiguous": _contiguous}
+                               "one_hot": _one_hot, "dropout": _dropout, "clone": _clone, "contiguous": _contiguous}
 
 
 def where_any_dispatches(f: Callable, handed: Callable) -> Callable:

@@ -250,7 +250,8 @@ def is_lazy(param: Any) -> bool:
 
 def empty_parameter(*shape: int, device: Any = None, dtype: Any = None) -> Parameter:
     """A Parameter with unset values, for a constructor that initializes it afterwards."""
-    return _adopt(Parameter, _empty(shape, device=device, dtype=dtype), True)
+    made = _empty(shape, device=device, dtype=dtype)
+    return Parameter(made) if made._dispatches else _adopt(Parameter, made, True)
 
 
 def _adopt(cls: type, fresh: Tensor, requires_grad: bool) -> Any:
