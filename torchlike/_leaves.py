@@ -14,9 +14,9 @@ from typing import Any
 from . import _tensor
 from ._core import device as dev
 from ._core import program
-from ._core.aval import NUMBERS
+from ._core.aval import NUMBERS, aval
 from ._core.grad_mode import mode
-from ._core.registry import OPS
+from ._core.registry import OPS, Plan
 from ._core.value import Value, is_tracer
 from ._dispatch.held import Held, Nothing, data_of, shown, twin  # noqa: F401
 from ._dispatch.tape import taped
@@ -216,13 +216,43 @@ class _Own:
     """torch.ops.torchlike: leaf operations that are no operators of PyTorch's, by their names."""
 
     def _add(self, op: Any) -> OpOverloadPacket:
-        made = OpOverloadPacket(op.name, lambda *given, statics=(): apply(op, given, statics), ["default"], "torchlike")
+        made = OpOverloadPacket(op.name, lambda *given, statics=(): apply(op, given, _remembered(statics)), ["default"], "torchlike")
         return self.__dict__.setdefault(op.name, made)
 
     def __getattr__(self, name: str) -> OpOverloadPacket:
-        if name not in OPS:
+        forward = name.removesuffix("_backward")
+        if name not in OPS and forward not in OPS:
             raise AttributeError(f"'_OpNamespace' 'torchlike' object has no attribute '{name}'")
-        return self._add(OPS[name])
+        return self._add(OPS[name] if name in OPS else OPS[forward].backward)
+
+
+_PLAN = "a call of"  # how a plan begins, written down
+
+
+def written_down(statics: tuple) -> tuple:
+    """An operation's statics as values that a graph's code can have: a plan (of a backward) as the call that it is of."""
+    numbers = {a: kind.__name__ for kind, a in NUMBERS.items()}
+
+    def one(x: Any) -> Any:
+        if not isinstance(x, Plan):
+            return x
+        plan = x.of if hasattr(x, "of") else x
+        avals = tuple([numbers[a] if a in numbers else None if a is None else (tuple(a.shape), a.dtype, a.device) for a in plan.avals])
+        return _PLAN, plan.op.name, avals, written_down(plan.statics)
+    return tuple([one(x) for x in statics])
+
+
+def _remembered(statics: tuple) -> tuple:
+    """`written_down`, undone."""
+    kinds = {kind.__name__: a for kind, a in NUMBERS.items()}
+
+    def one(x: Any) -> Any:
+        if x.__class__ is not tuple or not x or x[0].__class__ is not str or x[0] != _PLAN:
+            return x
+        _, name, avals, rest = x
+        op = OPS[name] if name in OPS else OPS[name.removesuffix("_backward")].backward
+        return op.plan(tuple([kinds[a] if a.__class__ is str else None if a is None else aval(*a) for a in avals]), _remembered(rest))
+    return tuple([one(x) for x in statics])
 
 
 own = _Own()

@@ -17,6 +17,7 @@ from ._tensor import Tensor
 from .nn import functional
 
 loaded_libraries: set[str] = set()  # the paths of those that `load_library` took
+_FUNCTIONAL = ("copy", "zero", "uniform", "exponential")  # without a public function of that name
 _FAMILIES = {"linalg_": linalg, "fft_": fft, "special_": special}
 
 
@@ -125,7 +126,7 @@ def _overloads() -> dict[str, list[str]]:
     """The overloads of each operator, from a file of lines `overloads: operators`."""
     lines = (Path(__file__).parent / "_overloads.txt").read_text().splitlines()
     found = {name: names.split() for names, _, operators in (line.partition(": ") for line in lines) for name in operators.split()}
-    return {**dict.fromkeys((*BACKWARDS, "_local_scalar_dense", "_unique2"), ["default"]), **found}
+    return {**dict.fromkeys((*BACKWARDS, *_FUNCTIONAL, "_local_scalar_dense", "_unique2"), ["default"]), **found}
 
 
 def _function(name: str) -> Callable | None:
@@ -256,6 +257,11 @@ def _efficient_attention(query: Tensor, key: Tensor, value: Tensor, attn_bias: T
     return out, sums if compute_log_sumexp else sums.new_zeros(0), state, state
 
 
+def _without_writing(name: str) -> Callable:
+    """The operator that makes a new tensor of what another one writes."""
+    return lambda self, *args, **kwargs: getattr(self.clone(), name)(*args, **kwargs)
+
+
 _INNER: dict[str, Callable] = {
     "_softmax": _with_half_to_float(functional.softmax),
     "_log_softmax": _with_half_to_float(functional.log_softmax),
@@ -268,6 +274,7 @@ _INNER: dict[str, Callable] = {
     "_unique2": _unique2,
     "alias": lambda self: self.view(self.shape),
     "lift_fresh_copy": Tensor.clone,
+    **{name: _without_writing(f"{name}_") for name in _FUNCTIONAL},
     "numpy_T": lambda self: self.T,
     "matrix_H": lambda self: self.mH,
     "slice": _slice,

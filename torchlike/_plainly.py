@@ -19,6 +19,7 @@ class _Dispatching(threading.local):
     disabled = 0  # blocks in which classes with `__torch_dispatch__` are as plain
     target = None  # what an in-place operation writes that is under way on tensors of such classes: see _dispatch/writes.py
     asked = 0  # how often one of them was
+    functional = 0  # functions under `torch.func.functionalize`, which graphs of `make_fx` take without writes
     open_ended = False  # views are made for an index that has a slice without an end
 
 

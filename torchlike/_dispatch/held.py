@@ -289,7 +289,7 @@ def _public_caller() -> str:
     frame, found = sys._getframe(2), "an operation"
     while frame is not None and frame.f_globals.get("__name__", "").startswith(__package__.partition(".")[0]):
         name = frame.f_code.co_name
-        if name[0] not in "_<" and name not in ("run", "call", "write", "handed"):  # wrappers
+        if name[0] not in "_<" and name not in ("run", "call", "write", "handed", "handle_torch_function"):  # wrappers
             found = name
         frame = frame.f_back
     return found

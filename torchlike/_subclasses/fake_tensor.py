@@ -197,7 +197,7 @@ class FakeTensorMode(TorchDispatchMode):
         if len(fakes) != len(given):
             if not self.allow_non_fake_inputs and func.namespace != "torchlike":  # those of torchlike's own get zeros of the engine's
                 raise AssertionError(_REFUSED.format(func, ", ".join([*map(_shown, args), *(f"{k}={_shown(x)}" for k, x in kwargs.items())])))
-            if not fakes and _writes(func):
+            if not fakes and writes(func):
                 return func(*args, **kwargs)
             args, kwargs = tree_map(self._taken, (args, kwargs))
             fakes = [t for t in tree_leaves((args, kwargs)) if isinstance(t, FakeTensor)]
@@ -221,14 +221,14 @@ class FakeTensorMode(TorchDispatchMode):
         def wrap(x: Any) -> Any:
             return holders[id(x)] if id(x) in holders else self._fake(x, device, constant)
         made = tree_map_only(Tensor, wrap, made)
-        if _writes(func):
+        if writes(func):
             for t in fakes:
                 _follow(t)
         return made
 
     def _computed(self, func: OpOverload, args: tuple, kwargs: dict, fakes: list, known: bool, made: Any) -> Tensor | None:
         """A small result of known numbers as a number."""
-        if _writes(func):
+        if writes(func):
             for t in fakes:
                 if any(t is a for a in args[:1]) or any(t is x for x in kwargs.values()):
                     t.constant = None
@@ -319,8 +319,11 @@ def _data(t: FakeTensor) -> Tensor:
     return t.constant
 
 
-def _writes(func: OpOverload) -> bool:
-    return func.namespace != "torchlike" and func._schema.is_mutable
+@functools.cache
+def writes(func: OpOverload) -> bool:
+    """Whether an operator writes into an argument."""
+    schema = getattr(func, "_schema", None)
+    return schema is not None and schema.is_mutable
 
 
 @functools.cache

@@ -301,11 +301,17 @@ def hessian(func: Callable, argnums: int | tuple[int, ...] = 0) -> Callable:
 
 
 def functionalize(func: Callable, *, remove: str = "mutations") -> Callable:
-    """func itself: values are immutable here, so every recorded program is free of mutations already."""
+    """func itself: values are immutable here, so every recorded program is free of mutations already. A graph of `make_fx` gets operators that make
+    new tensors in the place of those that write, and copies into arguments at the end; with `mutations_and_views` that is refused (NotImplementedError)."""
     if remove not in ("mutations", "mutations_and_views"):
         raise RuntimeError(f"functionalize(f, remove={remove!r}): expected 'mutations' or 'mutations_and_views'.")
 
     @functools.wraps(func)
     def wrapped(*args, **kwargs):
-        return func(*args, **kwargs)
+        recorded = [x for x in tree_flatten((args, kwargs))[0] if isinstance(x, Tensor) and hasattr(type(x), "without_writes")]
+        if not recorded:
+            return func(*args, **kwargs)
+        if remove != "mutations":
+            raise NotImplementedError("torchlike: functionalize(remove='mutations_and_views') under make_fx")
+        return type(recorded[0]).without_writes(recorded, lambda: func(*args, **kwargs))
     return wrapped

@@ -1,5 +1,6 @@
 """What `import functorch` finds: the package that PyTorch installs beside itself."""
 from ... import __version__  # noqa: F401
+from ...fx.experimental.proxy_tensor import make_fx  # noqa: F401
 from ..deprecated import (  # noqa: F401
     combine_state_for_ensemble,
     functionalize,

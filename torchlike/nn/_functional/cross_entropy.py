@@ -207,7 +207,9 @@ def _check_range(target: Tensor, classes: int, ignore: int) -> None:
     message = "Target {} is out of bounds.".format
     if guarded(value, lambda v: _check_range(Tensor._of(v), classes, ignore)):
         return
-    if value.array is None or value.array is META_ARRAY or is_tracer(value.array):
+    if value.array is META_ARRAY or is_tracer(value.array):
+        return
+    if value.array is None:
         check_range(target.masked_fill(target == ignore, 0), classes, message, negative=False)
         return
     low, high = bounds(value)
