@@ -196,6 +196,21 @@ def test_no_grad(torch):
     return outside.requires_grad, outside, F.grad(inside)(x), F.grad(lambda a: (a ** 3).sum())(x).requires_grad, x.grad
 
 
+def test_gradients_of_forward_derivatives_of_forward_derivatives(oracle, subject):
+    """Tangents that depend on the point themselves, of operations that save their inputs, and their results."""
+    point, along = np.array([0.5, -1.3, 2.1, 0.7]), np.array([1.0, 2.0, -1.0, 0.5])
+
+    def found(torch, function):
+        func, x, v = torch.func, torch.tensor(point.tolist(), dtype=torch.float64), torch.tensor(along.tolist(), dtype=torch.float64)
+        once = lambda x: func.jvp(lambda x: function(torch, x), (x,), (x * 0.3 + 0.2,))[1]  # noqa: E731
+        twice = lambda x: func.jvp(once, (x,), (x.sin() * v,))[1].sum()  # noqa: E731
+        made = [func.grad(twice)(x), func.grad(lambda x: func.jacfwd(once)(x).sum())(x), func.grad(lambda x: func.jvp(twice, (x,), (x * v,))[1])(x)]
+        leaf = x.clone().requires_grad_()
+        return [m.tolist() for m in (*made, torch.autograd.grad(twice(leaf), leaf)[0])]
+    for function in (lambda t, x: x ** 3, lambda t, x: x.exp(), lambda t, x: x.cumprod(0), lambda t, x: (x.tanh() * x).softmax(0) ** 2):
+        np.testing.assert_allclose(found(subject, function), found(oracle, function), rtol=1e-9)
+
+
 @same
 def test_linearize_and_jvp(torch):
     F, x = torch.func, _data(torch, 3)

@@ -244,9 +244,8 @@ def _push(i: int, plan: Plan, values: list, made: tuple) -> None:
         arguments = [*saved, *given, *(t._current() for t in along)]
         statics = inner, wanted
         pushed_plan, pushed = _tensor.record(back.backward, arguments, statics)
-        edges = [None if t._edge is None else (t._edge, t._out) for t in along]
         results = [Tensor._of(v) for v in pushed]
-        found = pushed_plan, places, len(given), edges, arguments, pushed, results
+        found = pushed_plan, places, len(given), along, arguments, pushed, results
         _attach(found, [None] * len(places), mode.enabled or levels[i].linear)
         levels[i].recent[id(made)] = made, found
         for v, t in zip([v for v, w in zip(made, wanted[len(saved):]) if w], results):
@@ -262,9 +261,10 @@ def _like(t: Tensor, v: Value) -> Tensor:
 
 
 def _attach(found: tuple, saved_edges: list, enabled: bool) -> None:
-    """Put tangents into the graph of backward differentiation, by what they were made of."""
-    plan, _, n_given, edges, arguments, pushed, results = found
-    all_edges = [*saved_edges, *[None] * n_given, *edges]
+    """Put tangents into the graph of backward differentiation, by what they were made of. This is done again once the operation has its node, and
+    then for the tangents of these tangents, too, some of which were made of its results' tangents."""
+    plan, _, n_given, along, arguments, pushed, results = found
+    all_edges = [*saved_edges, *[None] * n_given, *(None if t._edge is None else (t._edge, t._out) for t in along)]
     if enabled and any(all_edges) and plan.differentiable:
         node = _tensor._node(plan.op, plan, all_edges, arguments, pushed)
         for k, t in enumerate(results):
@@ -282,7 +282,7 @@ def _made_node(op: Any, plan: Plan, edges: list, values: list, made: Any) -> Nod
         if hasattr(trace, "carried"):
             trace.made = None
     for i, level in enumerate(seeing()):
-        found = level.recent.pop(id(made), None)
+        found = level.recent.get(id(made))
         if found is None:
             continue
         places = found[1][1]
