@@ -43,7 +43,7 @@ def max_pool(n: int) -> Case:
     return case(f"nn.functional.max_pool{n}d", s(x(size), 2), s(x(size), 3, 2), s(x(size), 3, 1, 1), s(x(size), 2,
         dilation=2), s(x(5), 2, ceil_mode=True), s(x(size), 2, return_indices=True), s(x(size), (2,) * n,
         stride=(1,) * n), s(distinct(2, *(size,) * n), 2), s(x(5), 3, stride=2, padding=1, ceil_mode=True),
-        errors=(s(x(size), 0), s(x(size), 2, padding=2), s(x(2), 5), s(t(3), 2), s(x(size), 2, -1)), vmap=False,
+        errors=(s(x(size), 0), s(x(size), 2, padding=2), s(x(2), 5), s(t(3), 2), s(x(size), 2, -1), s(x(size), 3, 1, 2, 2, False, True)), vmap=False,
         gradgrad=n == 2)
 
 

@@ -50,7 +50,7 @@ CASES = [
          dtypes=ALL_DTYPES) for n in ("argmax", "argmin")],
     case("torch.aminmax", s(distinct(2, 3)), s(distinct(2, 3), dim=1), s(distinct(2, 3), dim=0, keepdim=True),
          errors=(s(t(0)), s(t(2), dim=1)), gradgrad=False),
-    several("torch.logsumexp", s(ints(2, 3), 1), errors=BAD_DIMS, dtypes=REAL_DTYPES),
+    several("torch.logsumexp", s(ints(2, 3), 1), s(t(), ()), errors=BAD_DIMS, dtypes=REAL_DTYPES),
     *[case(f"torch.{n}", s(t(2, 3, 4), 1), s(t(2, 3, 4), -1), s(t(3), 0), s(ints(2, 3), 1),
          s(t(2, 3), dim=0, dtype=Name("float64")), s(t(), 0), s(t(0, 3), 0), s(bools(3), 0), s(cplx(3), 0),
          errors=(s(t(2), 1), s(t(2))), dtypes=ALL_DTYPES) for n in ("cumsum", "cumprod")],

@@ -355,6 +355,8 @@ def expand(self, *size, implicit: bool = False) -> Tensor:
             if have is None:
                 raise RuntimeError(f"The expanded size of the tensor ({n}) isn't allowed in a leading, non-existing dimension {i}")
             n = have
+        elif n < 0 and have in (None, 1):
+            raise RuntimeError("numel: integer multiplication overflow")  # torch's words
         elif have is not None and have not in (1, n):
             raise RuntimeError(f"The expanded size of the tensor ({n}) must match the existing size ({have}) at non-singleton dimension "
                                f"{i}.  Target sizes: {list(size)}.  Tensor sizes: {list(shape)}")

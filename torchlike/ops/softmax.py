@@ -111,7 +111,7 @@ def logsumexp(input, dim, keepdim: bool = False) -> Tensor:
         input = input.to(dt.get_default_dtype())
     n = input._value.aval.ndim
     dims = as_dims(dim, n)
-    if isinstance(dim, (tuple, list)) and not dim and not keepdim and input._value.aval.numel:
+    if isinstance(dim, (tuple, list)) and not dim and n and not keepdim and input._value.aval.numel:
         raise RuntimeError(f"output with shape [] doesn't match the broadcast shape {[1] * n}")  # torch's own limit
     if not input._value.aval.numel:
         return input.exp().sum(dims, keepdim).log()

@@ -270,7 +270,7 @@ def _probability_loss(input, target, weight, ignore, reduction, smoothing):
         raise RuntimeError(f"cross_entropy: weight tensor should be defined either for all {classes} classes or no classes but got weight tensor of shape: "
                            f"{list(weight.shape)}")
     if smoothing:
-        target = target * (1 - smoothing) + smoothing / classes
+        target = target * (1 - smoothing) + smoothing / max(classes, 1)
     logp = input.log_softmax(axis)
     if weight is not None:
         logp = logp * weight.reshape([-1 if i == axis else 1 for i in range(input.ndim)])

@@ -156,6 +156,18 @@ def _check_window(input, kernel, stride, padding, dilation, n: int, name: str) -
         if min(values) <= 0:
             raise RuntimeError(f"{what} should be greater than zero, but got " + " ".join(f"{letter}{a}: {v}" for a, v in zip(axes, (*line, *values))))
     _refuse_empty(input, n, name)
+    if any(p > k // 2 for p, k in zip(padding, kernel)):  # also where dilation makes the kernel wider
+        _raise_wide_padding(kernel, padding, n)
+
+
+def _raise_wide_padding(kernel, padding, n: int) -> None:
+    if n == 3:
+        (kt, kh, kw), (pt, ph, pw) = kernel, padding
+        got = f"kT: {kt} kW: {kw} kH: {kh} padT: {pt} padW: {pw} padH: {ph}"
+    else:
+        (kh, kw), (ph, pw) = ((1, *kernel), (0, *padding)) if n == 1 else (kernel, padding)
+        got = f"padW = {pw}, padH = {ph}, kW = {kw}, kH = {kh}"
+    raise RuntimeError(f"pad should be smaller than or equal to half of kernel size, but got {got}")
 
 
 def _check_line(kernel: int, stride: int, padding: int, dilation: int) -> None:
