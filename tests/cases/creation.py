@@ -15,7 +15,7 @@ def typed(*args, **kwargs):
 
 
 CASES = [
-    made("torch.tensor", *[s(d) for d in DATA], *typed([0, 1, 2]), *typed([0.0, 1.5]),
+    made("torch.tensor", *[s(d) for d in DATA], *typed([0, 1, 2]), *typed([0.0, 1.5]), s(1j, dtype=Name("bool")), s([1j, 0j], dtype=Name("bool")),
          s([1.5, 2.5], dtype=Name("int64")), s([1.0], requires_grad=True), s(float("nan")),
          s([[1.0, 2.0]], device="cpu"), errors=(s([[1, 2], [3]]), s("a"), s(["a"]), s(None), s([None]), s({1: 2}),
          s([1, 2], requires_grad=True), s([[1, 2], 3]), s([1j], dtype=Name("float32")), s(2 ** 70),
@@ -38,7 +38,8 @@ CASES = [
     made("torch.range", s(1, 4), s(0, 2, 0.5)),
     made("torch.linspace", s(0, 1, 5), s(-1, 1, steps=4), s(0, 10, 1), s(0, 10, 0), s(0, 9, 4, dtype=Name("int64")),
          s(3, -3, 7), s(0, 1, 3, dtype=Name("float64")), s(0.1, 0.9, 11), s(lit(0.0), lit(1.0), 3),
-         errors=(s(0, 1), s(0, 1, -1), s(0, 1, 2.5), s("a", 1, 2))),
+         errors=(s(0, 1), s(0, 1, -1), s(0, 1, 2.5), s("a", 1, 2), s(0, float("nan"), 3, dtype=Name("int64")),
+         s(0, 300, 3, dtype=Name("uint8")), s(0, 1e40, 3))),
     made("torch.logspace", s(0, 2, 3), s(0, 1, 4, base=2.0), s(0, 3, 4, dtype=Name("float64")), errors=(s(0, 1, -1),),
          tol=3),
     made("torch.eye", s(3), s(2, 3), s(3, 2, dtype=Name("int64")), s(0), s(2, dtype=Name("bool")),

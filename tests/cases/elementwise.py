@@ -128,7 +128,7 @@ BINARY = [
          complex_too=False),
     binary("torch.fmod", s(ints(6, low=-9, high=9), 4), s(ints(6, low=-9, high=9), -4), right=pos, complex_too=False),
     binary("torch.pow", s(2, t(3)), s(2.5, t(3)), s(ints(4), 2), s(ints(4), ints(4)), s(t(3), 2), s(t(3), 0),
-         s(t(3), 3), s(pos(3), -1), s(pos(3), 0.5), s(lit([0.0, 1.0]), 0), low=0.3, method=False),
+         s(t(3), 3), s(pos(3), -1), s(pos(3), 0.5), s(lit([0.0, 1.0]), 0), s(bools(3), 2), errors=(s(bools(3), -1), s(ints(3), -1)), low=0.3, method=False),
     binary("torch.float_power", low=0.3, dtypes=("int64", "float32", "complex64")),
     binary("torch.atan2", complex_too=False),
     binary("torch.arctan2", complex_too=False),

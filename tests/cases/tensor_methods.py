@@ -1,4 +1,5 @@
 """Members of Tensor that are not functions of torch (casts, facts, edits, conversion to Python), and settings."""
+import numpy as np
 from case import ALL_DTYPES, Case, Name, bools, case, cplx, ints, lit, pos, s, t
 
 FLIPPED = t(3, 4, layout="transposed")
@@ -80,7 +81,7 @@ CASES = [
     edit("Tensor.fill_", s(t(2, 3), 5), s(t(3), t()), s(ints(3), 2.7), s(bools(2), 3),
          errors=(s(t(3), t(2)), s(t(3), "a"))),
     edit("Tensor.copy_", s(t(2, 3), t(2, 3)), s(t(2, 3), t(3)), s(t(2), ints(2)), s(ints(2), t(2)), s(t(2, 3), t()),
-         errors=(s(t(2), t(3)), s(t(2), "a"))),
+         s(t(2), np.int64(2)), errors=(s(t(2), t(3)), s(t(2), "a"))),
     edit("Tensor.add_", s(t(3), t(3)), s(t(3), 2), s(t(3), t(3), alpha=2), s(t(2, 3), t(3)), s(ints(3), 2),
          errors=(s(t(3), t(2, 3)), s(ints(3), 1.5), s(ints(3), t(3)), s(bools(3), 1), s(t(3), 1j))),
     edit("Tensor.mul_", s(t(3), t(3)), s(t(3), 2), errors=(s(ints(3), 1.5),)),

@@ -186,8 +186,9 @@ def copy_(self, src: Tensor | float, non_blocking: bool = False) -> Tensor:
     """self = src, broadcast and cast."""
     self._check_write(src is self)
     if not isinstance(src, Tensor):
-        if not isinstance(src, (int, float, complex)):
+        if not isinstance(src, (int, float, complex, np.generic)):
             raise TypeError(f"copy_(): argument 'other' (position 1) must be Tensor, not {class_name(src)}")
+        src = src.item() if isinstance(src, np.generic) else src
         src = scalar_tensor(src, dtype=number_dtype(src), device=self.device)
     if src is self:
         return overwrite(self, _plain_copy(self), True)

@@ -119,10 +119,10 @@ def _from_number(x, dtype) -> np.ndarray:
     d = number_dtype(x) if dtype is None else dtype
     if d.np.kind in "iu":
         return np.array(as_integer(x, d), d.np)
-    if isinstance(x, complex) and d.category < dt.COMPLEX:
-        raise TypeError("must be real number, not complex")
     if d.category == dt.BOOL:
         return np.array(bool(x))
+    if isinstance(x, complex) and d.category < dt.COMPLEX:
+        raise TypeError("must be real number, not complex")
     return silently(cast, np, np.array(float(x) if d.category == dt.FLOAT else x), d.np)  # too large ones to inf, as in torch
 
 

@@ -380,10 +380,10 @@ STATIC_EXPONENTS = frozenset({0, 1, 2, 3, 4, 0.5, -0.5, -1, -2, 1.5})
 
 def _checked_exponent(dtype: dt.dtype, exponent):
     """A number that integers, bools or 16-bit floats are raised to, which has to be one of them itself."""
-    if dtype.category == dt.INT and isinstance(exponent, int):
+    if dtype.category <= dt.INT and isinstance(exponent, int):
         if exponent < 0:
             raise RuntimeError("Integers to negative integer powers are not allowed.")
-        return held(exponent, dtype)
+        return held(exponent, dtype) if dtype.category == dt.INT else exponent
     return held(exponent, dtype) if dtype.category == dt.FLOAT and exponent.__class__ is not complex else exponent
 
 

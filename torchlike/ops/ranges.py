@@ -24,6 +24,7 @@ from .._tensor import Tensor, apply
 from .blocks import BLOCK
 from .complex_parts import joined
 from .creation import _check_dtype, _counted, _empty_check, _finish, constant, dtype_into, multiply_add, strided_only, written
+from .elements import held
 from .from_data import from_numpy, place
 from .joining import cat
 from .narrow import NARROW
@@ -111,6 +112,10 @@ def _ends(name: str, start, end, steps, dtype):
     dtype = _check_dtype(dtype)
     if dtype is dt.bool_:
         raise not_implemented(f"{name}_cpu", dt.bool_)
+    if steps > 1 and not dtype.is_complex:
+        for x in pair:
+            if not isinstance(x, Tensor):
+                held(x, dtype)  # raises where it does not fit
     return *pair, steps, dtype
 
 
