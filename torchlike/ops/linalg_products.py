@@ -150,6 +150,8 @@ def vecdot(x, y, *, dim: int = -1) -> Tensor:
     """sum(conj(x) * y) along dim."""
     if x.dtype.category < dt.FLOAT or y.dtype.category < dt.FLOAT:
         raise RuntimeError(f"linalg.vecdot: Expected a floating point or complex tensor as input. Got {x.dtype.short}")
+    if x.dtype is not y.dtype:
+        raise RuntimeError(f"linalg.vecdot: Expected x and y to have the same dtype, but found x of type {x.dtype.short} and y of type {y.dtype.short} instead")
     return ((x.conj() if x.dtype.is_complex else x) * y).sum(dim)
 
 

@@ -399,6 +399,8 @@ def lstsq(input, b, rcond: float | None = None, *, driver: str | None = None):
         raise RuntimeError(f"{name}: input must have at least 2 dimensions.")
     if b.ndim < 1:
         raise RuntimeError(f"{name}: other must have at least 1 dimension.")
+    if not 0 <= input.ndim - b.ndim <= 1:
+        raise RuntimeError(f"{name}: input.dim() must be greater or equal to other.dim() and (input.dim() - other.dim()) <= 1")
     need_float(input, name, "lstsq_cpu")
     if input.dtype is not b.dtype:
         raise RuntimeError(f"{name}: Expected input and other to have the same dtype, but got input's dtype {input.dtype.short} and other's dtype "

@@ -8,6 +8,7 @@ import numpy as np
 from ..._arguments import as_dim, real
 from ..._core import dtype as dt
 from ..._core.arrays import sum_to
+from ..._core.aval import broadcast_shapes
 from ..._core.registry import Op
 from ..._public import named, public
 from ..._tensor import Tensor, apply
@@ -66,7 +67,7 @@ def _euclidean_vjp(xp, g, a, b, out):
 
 
 _EUCLIDEAN = Op("euclidean_dist", _euclidean, vjp=_euclidean_vjp, torch_name="CdistBackward0",
-                shape=lambda a, b: ((*np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), a.shape[-2], b.shape[-2]), a.dtype))
+                shape=lambda a, b: ((*broadcast_shapes(a.shape[:-2], b.shape[:-2]), a.shape[-2], b.shape[-2]), a.dtype))
 _MODES = {"use_mm_for_euclid_dist_if_necessary": None, "use_mm_for_euclid_dist": True, "donot_use_mm_for_euclid_dist": False}
 
 
@@ -114,7 +115,7 @@ def _lengths_vjp(xp, g, d, out, p: float):
 def _blocks(xp, a, b) -> list[slice]:
     """Rows of a whose differences from all rows of b NumPy holds at a time; XLA holds none."""
     n = a.shape[-2]
-    each = math.prod(np.broadcast_shapes(a.shape[:-2], b.shape[:-2])) * b.shape[-2] * a.shape[-1]
+    each = math.prod(broadcast_shapes(a.shape[:-2], b.shape[:-2])) * b.shape[-2] * a.shape[-1]
     step = n if xp is not np else max(1, BLOCK // max(each, 1))
     return [slice(i, min(i + step, n)) for i in range(0, n, max(step, 1))]
 
@@ -126,7 +127,7 @@ def _differences(xp, a, b, rows: slice):
 def _cdist(xp, a, b, p):
     made = [_lengths(xp, _differences(xp, a, b, rows), p) for rows in _blocks(xp, a, b)]
     if not made:
-        return xp.zeros((*np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), 0, b.shape[-2]), a.dtype)
+        return xp.zeros((*broadcast_shapes(a.shape[:-2], b.shape[:-2]), 0, b.shape[-2]), a.dtype)
     return made[0] if len(made) == 1 else xp.concatenate(made, axis=-2)
 
 
@@ -140,7 +141,7 @@ def _cdist_vjp(xp, g, a, b, out, p):
 
 
 _CDIST = Op("cdist", _cdist, vjp=_cdist_vjp, torch_name="CdistBackward0",
-            shape=lambda a, b, p: ((*np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), a.shape[-2], b.shape[-2]), a.dtype))
+            shape=lambda a, b, p: ((*broadcast_shapes(a.shape[:-2], b.shape[:-2]), a.shape[-2], b.shape[-2]), a.dtype))
 
 
 def _pairs(n: int) -> tuple[np.ndarray, np.ndarray]:
