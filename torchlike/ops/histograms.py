@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from .._arguments import as_dim, as_dims, flag, real
+from .._arguments import as_dim, as_dims, as_int, flag, real
 from .._core import dtype as dt
 from .._core import program
 from .._core.errors import not_implemented
@@ -40,12 +40,12 @@ def bincount(input, weights: Tensor | None = None, minlength: int = 0) -> Tensor
     """How often each nonnegative integer occurs in a vector, or the sum of its weights."""
     if minlength < 0:
         raise RuntimeError("minlength should be >= 0")
-    if input.dtype.category >= dt.FLOAT:
+    if input.dtype.category != dt.INT:
         raise not_implemented("bincount_cpu", input.dtype)
     array = input._host_array()
     if array.ndim != 1 or (array.size and array.min() < 0):
         raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
-    if weights is None:
+    if weights is None or not array.size:
         return _on(np.bincount(array.astype(np.int64), minlength=minlength).astype(np.int64), input.device)
     if weights.shape != input.shape:
         raise RuntimeError("weights should be 1-d and have the same length as input")
@@ -104,6 +104,7 @@ def _data_range(name: str, x: Tensor, known: np.ndarray | None, apart: float, di
 @public(out=True)
 def histc(input, bins: int = 100, min=0, max=0) -> Tensor:
     """Counts in equal bins between min and max (the data's where both are equal), without NaN and outliers."""
+    bins = as_int(bins, "bins", "histc(): ", " (position 2)")
     if bins <= 0:
         raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
     low, high = _checked_range("torch.histc", real(min, "histc", "min", 3, "Number"), real(max, "histc", "max", 4, "Number"))
