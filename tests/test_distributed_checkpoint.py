@@ -200,6 +200,40 @@ def test_parts_of_a_state(subject, oracle, tmp_path):
     assert facts(subject) == facts(oracle)
 
 
+def test_staging(subject, oracle, tmp_path):
+    """How the copy is made that async_save writes: at once or in a thread, by PyTorch's stagers or a program's own."""
+    def facts(torch):
+        d, staging = parts(torch)[0], importlib.import_module(f"{torch.__name__}.distributed.checkpoint.staging")
+        place, out = tmp_path / torch.__name__, []
+
+        class Halving(staging.BlockingAsyncStager):
+            def stage(self, state_dict):
+                return {key: t / 2 for key, t in super().stage(state_dict).items()}
+        options = [staging.StagingOptions(False, False, thread, False) for thread in (True, False)]
+        for i, stager in enumerate((*map(staging.DefaultStager, options), staging.BlockingAsyncStager(), Halving())):
+            moving = torch.ones(2)
+            made = d.async_save({"t": moving}, checkpoint_id=place / str(i), async_stager=stager, async_checkpointer_type=saver(torch).AsyncCheckpointerType.THREAD)
+            response = isinstance(made, saver(torch).AsyncSaveResponse)
+            if response:
+                out.append(made.staging_completion.result())
+                made = made.upload_completion
+            moving.add_(1)
+            made.result()
+            got = {"t": torch.zeros(2)}
+            d.load(got, checkpoint_id=place / str(i))
+            stager.synchronize_staging()
+            stager.close()
+            out.append((response, got["t"].tolist(), isinstance(stager, staging.AsyncStager), stager.should_synchronize_after_execute))
+        return out
+    assert facts(subject) == facts(oracle)
+    with pytest.raises(NotImplementedError, match="PROCESS"):
+        parts(subject)[0].async_save({}, checkpoint_id=tmp_path / "x", async_checkpointer_type=saver(subject).AsyncCheckpointerType.PROCESS)
+
+
+def saver(torch):
+    return importlib.import_module(f"{torch.__name__}.distributed.checkpoint.state_dict_saver")
+
+
 def options(torch, **given):
     return parts(torch)[1].StateDictOptions(**given)
 

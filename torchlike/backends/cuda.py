@@ -3,10 +3,12 @@
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 from .._core.program import permit_tf32
+from .._tensor import Tensor
 from ..cuda import is_available as _cuda_available
+from ..nn._functional.attention import can_fuse
 from ..nn._functional.sdp_backends import SDPBackend, is_allowed, sdpa_kernel, set_allowed
 from ._libraries import preferred_blas_library, preferred_linalg_library  # noqa: F401
 
@@ -53,6 +55,46 @@ class _Matmul:
 
 
 matmul = _Matmul()
+
+
+class SDPAParams(NamedTuple):
+    """A call of `scaled_dot_product_attention`, of which is asked what may do it."""
+
+    query: Tensor
+    key: Tensor
+    value: Tensor
+    attn_mask: Tensor | None
+    dropout: float
+    is_causal: bool
+    enable_gqa: bool
+
+
+def _can_use(backend: SDPBackend, params: SDPAParams, debug: bool) -> bool:
+    why = "the tensors are not on a GPU" if params.query.device.type != "cuda" else "it is switched off" if not is_allowed(backend) else \
+        "dropout is not fused" if params.dropout else "" if can_fuse(params.query, params.key, params.value, params.attn_mask) else "their dtypes or shapes do not fit"
+    if why and debug:
+        warnings.warn(f"{backend.name.lower()} cannot do this call: {why}", stacklevel=3)
+    return not why
+
+
+def can_use_flash_attention(params: SDPAParams, debug: bool = False) -> bool:
+    """Whether a fused kernel may do this call; `debug` warns of why not. The kernel is one for all three names."""
+    return _can_use(SDPBackend.FLASH_ATTENTION, params, debug)
+
+
+def can_use_efficient_attention(params: SDPAParams, debug: bool = False) -> bool:
+    """As `can_use_flash_attention`, by its other switch."""
+    return _can_use(SDPBackend.EFFICIENT_ATTENTION, params, debug)
+
+
+def can_use_cudnn_attention(params: SDPAParams, debug: bool = False) -> bool:
+    """As `can_use_flash_attention`, by its other switch."""
+    return _can_use(SDPBackend.CUDNN_ATTENTION, params, debug)
+
+
+def is_flash_attention_available() -> bool:
+    """Whether there is a fused kernel: on GPUs."""
+    return _cuda_available()
 
 
 def flash_sdp_enabled() -> bool:

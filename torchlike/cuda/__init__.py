@@ -25,6 +25,7 @@ from ._devices import (  # noqa: F401
     set_device,
 )
 from ._devices import need as _need
+from ._nvml import clock_rate, device_memory_used, memory_usage, power_draw, temperature, utilization  # noqa: F401
 from .graphs import CUDAGraph, graph, graph_pool_handle, is_current_stream_capturing  # noqa: F401
 from .memory import (  # noqa: F401
     OutOfMemoryError,

@@ -3,6 +3,7 @@
 from . import constants  # noqa: F401
 from .device_mesh import DeviceMesh, init_device_mesh  # noqa: F401
 from .distributed_c10d import *  # noqa: F403
+from .distributed_c10d import _all_gather_base, _reduce_scatter_base  # noqa: F401
 from .grad_bucket import GradBucket  # noqa: F401
 from .process_group import is_available  # noqa: F401
 from .store import DistError, DistNetworkError, DistStoreError, FileStore, HashStore, TCPStore  # noqa: F401

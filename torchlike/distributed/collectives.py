@@ -7,6 +7,7 @@ tensors given, outside autograd and without counting as a write, as in torch.
 from __future__ import annotations
 
 import concurrent.futures
+import warnings
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import Any
@@ -328,6 +329,20 @@ def reduce_scatter_tensor(output: Tensor, input: Tensor, op: Any = ReduceOp.SUM,
 
 
 all_gather_single, reduce_scatter_single = all_gather_into_tensor, reduce_scatter_tensor
+
+
+def _all_gather_base(output_tensor: Tensor, input_tensor: Tensor, group: _Group = None, async_op: bool = False) -> Work | None:
+    """`all_gather_single`, by its old name."""
+    warnings.warn("`torch.distributed._all_gather_base` is a private function and will be deprecated. Please use `torch.distributed.all_gather_single` instead.",
+                  FutureWarning, stacklevel=2)
+    return all_gather_into_tensor(output_tensor, input_tensor, group, async_op)
+
+
+def _reduce_scatter_base(output: Tensor, input: Tensor, op: Any = ReduceOp.SUM, group: _Group = None, async_op: bool = False) -> Work | None:
+    """`reduce_scatter_single`, by its old name."""
+    warnings.warn("`torch.distributed._reduce_scatter_base` is a private function and will be deprecated. Please use "
+                  "`torch.distributed.reduce_scatter_single` instead.", FutureWarning, stacklevel=2)
+    return reduce_scatter_tensor(output, input, op, group, async_op)
 
 
 def _reduce_scattered(output: Tensor, parts: list[np.ndarray], op: Any, group: ProcessGroup, async_op: bool) -> Work | None:

@@ -10,7 +10,7 @@ import numpy as np
 from .._core.dtype import int32
 from .._functions import torch
 from .._tensor import Tensor
-from .process_group import GroupMember, ProcessGroup, get_rank, get_world_size, init_process_group, new_group
+from .process_group import GroupMember, ProcessGroup, get_process_group_ranks, get_rank, get_world_size, init_process_group, new_group
 
 __all__ = ["DeviceMesh", "init_device_mesh"]
 
@@ -23,6 +23,12 @@ class DeviceMesh:
     """A grid of ranks; `mesh["name"]` is the part of it along some of its dimensions."""
 
     def __init__(self, device_type: str, mesh: Any, *, mesh_dim_names: tuple[str, ...] | None = None) -> None:
+        self._stand(device_type, mesh, mesh_dim_names)
+        self._groups = [self._along(d) for d in range(self.ndim)]
+        _meshes[self] = self
+
+    def _stand(self, device_type: str, mesh: Any, mesh_dim_names: tuple[str, ...] | None) -> None:
+        """Which ranks there are, and where this one is."""
         self.mesh = mesh.detach().to(int32) if isinstance(mesh, Tensor) else torch.tensor(mesh, dtype=int32, device="cpu")
         self.device_type, self.mesh_dim_names = device_type, None if mesh_dim_names is None else tuple(mesh_dim_names)
         if GroupMember.default is None:
@@ -32,9 +38,31 @@ class DeviceMesh:
         self._grid = np.array(self.mesh.tolist())
         found = np.argwhere(self._grid == get_rank())
         self._coordinate = tuple(found[0].tolist()) if len(found) else None
-        self._groups = [self._along(d) for d in range(self.ndim)]
         self._whole: DeviceMesh | None = None  # the mesh of which this is a part
-        _meshes[self] = self
+
+    @staticmethod
+    def from_group(group: ProcessGroup | list[ProcessGroup], device_type: str, mesh: Any = None, *, mesh_dim_names: tuple[str, ...] | None = None) -> DeviceMesh:
+        """The grid whose lines are groups that are there: of one group its ranks; of several, one for each dimension, `mesh` says which ranks stand where.
+        ValueError where they do not fit."""
+        if isinstance(group, ProcessGroup):
+            ranks, groups = get_process_group_ranks(group), [group]
+            if mesh is not None and (mesh.tolist() if isinstance(mesh, Tensor) else mesh) != ranks:
+                raise ValueError(f"Invalid mesh {mesh} for ProcessGroup with ranks {ranks}")
+            mesh = ranks
+        else:
+            groups = list(group)
+            if not groups:
+                raise ValueError("Expects at least one ProcessGroup to be passed")
+            if mesh is None or mesh_dim_names is None:
+                raise ValueError(f"Must pass {'mesh' if mesh is None else 'mesh_dim_names'} if passing multiple ProcessGroups")
+            found = mesh if isinstance(mesh, Tensor) else torch.tensor(mesh)
+            if found.ndim != len(groups):
+                raise ValueError(f"Expects mesh with ndim equal to number of ProcessGroups but got mesh {found.tolist()} and {len(groups)} ProcessGroups")
+        made = object.__new__(DeviceMesh)
+        made._stand(device_type, mesh, mesh_dim_names)
+        made._groups = groups
+        _meshes[made] = made
+        return made
 
     def _along(self, dim: int) -> ProcessGroup | None:
         """This process's group along a dimension. All processes make all groups."""

@@ -3,6 +3,8 @@ from pickle import Pickler as _pickler  # noqa: F401, N813
 from pickle import Unpickler as _unpickler  # noqa: F401, N813  (avalanche)
 
 from .collectives import (  # noqa: F401
+    _all_gather_base,
+    _reduce_scatter_base,
     all_gather,
     all_gather_coalesced,
     all_gather_into_tensor,
@@ -61,6 +63,7 @@ from .process_group import (  # noqa: F401
     new_group,
     new_subgroups,
     new_subgroups_by_enumeration,
+    reduce_op,
 )
 from .process_group import default_group as _get_default_group  # noqa: F401
 from .rendezvous import register_rendezvous_handler, rendezvous  # noqa: F401

@@ -72,6 +72,19 @@ class ReduceOp(metaclass=_ReduceOps):
         return hash(self.op)
 
 
+class _ReduceOp:
+    """The kinds of ReduceOp by an older name, which warns where it is asked."""
+
+    def __getattribute__(self, name: str) -> Any:
+        if name[:1] != "_":
+            warnings.warn("`torch.distributed.reduce_op` is deprecated, please use `torch.distributed.ReduceOp` instead", FutureWarning, stacklevel=2)
+            return getattr(ReduceOp.RedOpType, name)
+        return object.__getattribute__(self, name)
+
+
+reduce_op = _ReduceOp()
+
+
 class ProcessGroup:
     """Some ranks of the world, this process among them."""
 

@@ -5,18 +5,21 @@ import os
 import warnings
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from enum import Enum
 from typing import Any
 
 from .. import process_group as groups
 from ..objects import all_gather_object
-from ._nesting import flatten, mapped
+from ._nesting import flatten
 from .api import CheckpointException, on_this_rank
 from .default_planner import DefaultSavePlanner
 from .filesystem import FileSystemWriter
 from .metadata import Metadata
+from .staging import AsyncStager, DefaultStager, StagingOptions
 from .stateful import Stateful
 
-__all__ = ["async_save", "save", "save_state_dict"]
+__all__ = ["AsyncCheckpointerType", "AsyncSaveResponse", "async_save", "save", "save_state_dict"]
 
 
 def storage(given: Any, checkpoint_id: str | os.PathLike | None, make: type) -> Any:
@@ -74,15 +77,45 @@ def _write(state_dict: dict[str, Any], writer: FileSystemWriter, planner: Defaul
     return agreed("write", lambda: writer.finish(flat, paths, old, found) if rank == 0 else None)[0]
 
 
+class AsyncCheckpointerType(Enum):
+    """What `async_save` writes in."""
+
+    THREAD = "thread"
+    PROCESS = "process"
+
+
+@dataclass
+class AsyncSaveResponse:
+    """What `async_save` returns where the copy is made in the background, too: when it is made, and when all is written."""
+
+    staging_completion: Future
+    upload_completion: Future
+
+
 def async_save(state_dict: dict[str, Any], *, checkpoint_id: str | os.PathLike | None = None, storage_writer: FileSystemWriter | None = None,
-               planner: DefaultSavePlanner | None = None, process_group: Any = None, no_dist: bool = False) -> Future:
-    """`save` in a thread of its own, of the tensors as they are now. The result of the Future is the metadata."""
+               planner: DefaultSavePlanner | None = None, process_group: Any = None,
+               async_checkpointer_type: AsyncCheckpointerType = AsyncCheckpointerType.THREAD, async_stager: AsyncStager | None = None,
+               no_dist: bool = False, use_collectives: bool = True) -> Future | AsyncSaveResponse:
+    """`save` in a thread of its own, of the tensors as they are now (as `async_stager` copies them). The result of the Future is the metadata; an
+    AsyncSaveResponse where the stager returns a Future. Writing in a process of its own is refused (NotImplementedError)."""
+    if async_checkpointer_type is not AsyncCheckpointerType.THREAD:
+        raise NotImplementedError("torchlike: async_save(async_checkpointer_type=AsyncCheckpointerType.PROCESS). A thread writes as fast, since writing holds no lock.")
     writer = storage(storage_writer, checkpoint_id, FileSystemWriter)
-    staged = mapped(lambda t: t.detach().clone(), states_of(state_dict))
+    stager = DefaultStager(StagingOptions(use_async_staging=False)) if async_stager is None else async_stager
+    staged = stager.stage(states_of(state_dict))
+
+    def write() -> Metadata:
+        return _write(staged.result() if isinstance(staged, Future) else staged, writer, planner, no_dist, process_group)
     worker = ThreadPoolExecutor(1)
-    made = worker.submit(_write, staged, writer, planner, no_dist, process_group)
+    made = worker.submit(write)
     worker.shutdown(wait=False)
-    return made
+    if not isinstance(staged, Future):
+        if stager.should_synchronize_after_execute:
+            stager.synchronize_staging()
+        return made
+    done: Future = Future()
+    staged.add_done_callback(lambda f: done.set_result(None) if f.exception() is None else done.set_exception(f.exception()))
+    return AsyncSaveResponse(done, made)
 
 
 def save_state_dict(state_dict: dict[str, Any], storage_writer: FileSystemWriter, process_group: Any = None, coordinator_rank: int = 0, no_dist: bool = False,

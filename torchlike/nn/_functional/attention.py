@@ -140,7 +140,8 @@ FUSED_ATTENTION.edge_order = 0, 1, 2
 _LONG = 1 << 20  # scores per head from which the CPU too is better off without them in memory
 
 
-def _can_fuse(q: Tensor, k: Tensor, v: Tensor, mask) -> bool:
+def can_fuse(q: Tensor, k: Tensor, v: Tensor, mask) -> bool:
+    """Whether a fused kernel takes tensors of these dtypes and shapes, and may."""
     a, b = q._value.aval, k._value.aval
     if a.dtype.category != dt.FLOAT or not (a.numel and b.numel) or k.shape[:-2] != v.shape[:-2]:
         return False
@@ -204,14 +205,14 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn
         raise RuntimeError(f"dropout probability has to be between 0 and 1, but got {dropout_p:g}")
     scale = 1 / math.sqrt(query.shape[-1]) if scale is None else real(scale, "scaled_dot_product_attention", "scale")
     same_heads = query.shape[:-2] == key.shape[:-2]
-    can_fuse = dropout_p <= 0.0 and (enable_gqa or same_heads) and _can_fuse(query, key, value, attn_mask)
-    if can_fuse and (not allows_math() or query.shape[-2] * key.shape[-2] >= _LONG):
+    fusible = dropout_p <= 0.0 and (enable_gqa or same_heads) and can_fuse(query, key, value, attn_mask)
+    if fusible and (not allows_math() or query.shape[-2] * key.shape[-2] >= _LONG):
         return _like_query(apply(FUSED_ATTENTION, (query, key, value, attn_mask), (float(scale), bool(is_causal))), query, attn_mask)
     if not allows_math():
         raise RuntimeError("No available kernel. Aborting execution." if allows_fused() else
                            "No viable backend for scaled_dot_product_attention was found. This is likely due to turning off both the math kernel "
                            "and the fused kernels.")
-    if enable_gqa and not can_fuse:
+    if enable_gqa and not fusible:
         key, value = (t.repeat_interleave(query.shape[-3] // t.shape[-3], -3) for t in (key, value))
     drop = None
     if dropout_p > 0.0:
@@ -219,7 +220,7 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn
         kind = query.dtype.np
         drop = drawn(lambda: rng.bernoulli_scalar(default_generator, shape, 1 - dropout_p, kind), query.device, shape, kind)
     keep_scale = 1.0 if dropout_p >= 1.0 else 1 / (1 - dropout_p)
-    made = apply(ATTENTION_ANYWHERE if can_fuse else ATTENTION, (query, key, value, attn_mask, drop, keep_scale), (float(scale), bool(is_causal)))
+    made = apply(ATTENTION_ANYWHERE if fusible else ATTENTION, (query, key, value, attn_mask, drop, keep_scale), (float(scale), bool(is_causal)))
     return made if drop is not None else _like_query(made, query, attn_mask)
 
 
