@@ -292,3 +292,18 @@ def test_bytes_viewed_as_booleans(torch):
     """Every byte but 0 is True, also where it becomes a 16-bit or 8-bit float."""
     b = torch.tensor([0, 1, 2, 255, 0, 128], dtype=torch.uint8).view(torch.bool)
     return b, [b.to(kind).float() for kind in (torch.float32, torch.bfloat16, torch.float16, torch.float8_e4m3fn, torch.int64, torch.complex64)]
+
+
+@same
+def test_comparisons_of_bytes_viewed_as_booleans(torch):
+    """True is True, whichever byte it is; writing leaves the other bytes alone."""
+    x = torch.tensor([0, 1, 2, 255, 0, 128] * 20, dtype=torch.uint8)
+    b, usual = x.view(torch.bool), x != 0
+    found = [b != usual, b ^ usual, b.clone().view(torch.uint8), b.sort(stable=True), torch.equal(b, usual)]
+    b[4:] = torch.tensor([True, False] * 58)
+    return found, b, x[4:10] != 0, x[:4]
+
+
+@same
+def test_sizes_whose_strides_are_too_large(torch):
+    return [error(make, [0, 4, 2 ** 61]) for make in (torch.empty, torch.zeros, torch.ones)], torch.empty(0, 4, 2 ** 60).stride()

@@ -31,7 +31,7 @@ from ._tensor import Tensor, _new, _special, is_told_to_nobody
 
 MUCH = 1 << 16  # elements, of which it pays to pick few at once
 FEW = 4  # picked elements are few where these times as many are fewer
-_COMPUTED = frozenset(("conj", "negated", "lens"))  # views that show something else than lies in memory
+_COMPUTED = frozenset(("conj", "neg_view", "lens"))  # views that show something else than lies in memory
 
 
 class Host:

@@ -152,6 +152,6 @@ def without_overlaps(chain: tuple, layout: Layout, dtype: dt.dtype, st: Storage)
     names = [op.name for op, _, _ in chain]
     if names and names[0] == "lens":
         links = (chain[0], *links)
-    if "negated" in names or "imag" in names and names[:names.index("imag")].count("conj") % 2:  # of a conjugated tensor: negated numbers
-        return (*links, (OPS["negated"], (), ()))
-    return (*links, (OPS["conj"], (), ())) if names.count("conj") % 2 else links
+    if (names.count("neg_view") + ("imag" in names and names[:names.index("imag")].count("conj"))) % 2:  # see `is_neg`
+        links = (*links, (OPS["neg_view"], (), ()))
+    return (*links, (OPS["conj"], (), ())) if dtype.is_complex and names.count("conj") % 2 else links

@@ -15,11 +15,19 @@ def need_room(shape: tuple, dtype: dt.dtype, device) -> None:
     """torch's errors for memory that is too large."""
     size = math.prod(shape) * dtype.itemsize
     if size < _LARGE or device.type == "meta":
+        if not size:
+            need_strides(shape)
         return
     if size >= 1 << 63:
         raise RuntimeError(f"Storage size calculation overflowed with sizes={list(shape)}")
     if size > _memory():
         raise RuntimeError(f"DefaultCPUAllocator: can't allocate memory: you tried to allocate {size} bytes. Error code 12 (Cannot allocate memory)")
+
+
+def need_strides(shape: tuple) -> None:
+    """torch's error for a tensor without elements whose strides an int64 does not hold."""
+    if math.prod(n or 1 for n in shape) >= 1 << 63:
+        raise RuntimeError("Stride calculation overflowed")
 
 
 def need_count(shape: tuple) -> None:

@@ -8,7 +8,7 @@ from .._arguments import need_tensor
 from .._core import dtype as dt
 from .._core.layout import Layout
 from .._core.registry import View
-from .._public import public
+from .._public import FUNCTIONS, called, public
 from .._tensor import Tensor
 from .complex_parts import joined
 from .memory_formats import clone
@@ -92,8 +92,8 @@ def view_as_complex(input) -> Tensor:
     return input._view(_AS_COMPLEX, ())
 
 
-# how the imaginary part of a conjugated tensor is seen in a window that skips the conjugation
-_NEGATED = View("negated", lambda xp, x: -x, put=lambda xp, base, new: -new, layout=lambda a: a)
+# `_neg_view`; and how the imaginary part of a conjugated tensor is seen in a window that skips the conjugation
+_NEGATED = View("neg_view", lambda xp, x: -x, put=lambda xp, base, new: -new, layout=lambda a: a)
 _CONJ = View("conj", lambda xp, x: xp.conj(x), put=lambda xp, base, new: xp.conj(new), layout=lambda a: a)
 
 
@@ -101,6 +101,17 @@ _CONJ = View("conj", lambda xp, x: xp.conj(x), put=lambda xp, base, new: xp.conj
 def conj(input) -> Tensor:
     """The complex conjugate, as a view; real tensors are returned as they are."""
     return input._view(_CONJ, ()) if input.dtype.is_complex else input
+
+
+def _neg_view(input) -> Tensor:
+    """The negated numbers, as a view: what is written to it is negated in the memory."""
+    if input.dtype is dt.bool_:
+        raise NotImplementedError("\"neg_cpu\" not implemented for 'Bool'")
+    return input._view(_NEGATED, ())
+
+
+FUNCTIONS["_neg_view"] = called(_neg_view)
+Tensor._neg_view = called(_neg_view, method=True)
 
 
 @public()
@@ -111,9 +122,9 @@ def is_conj(input) -> bool:
 
 @public()
 def is_neg(input) -> bool:
-    """Whether the tensor is the imaginary part of a conjugated view: its storage holds the negated numbers."""
+    """Whether the tensor's storage holds the negated numbers: of the imaginary part of a conjugated view, or of `_neg_view`."""
     ops = [op for op, _, _ in input._chain]
-    return _NEGATED in ops or _IMAG in ops and ops[:ops.index(_IMAG)].count(_CONJ) % 2 == 1
+    return (ops.count(_NEGATED) + (_IMAG in ops and ops[:ops.index(_IMAG)].count(_CONJ))) % 2 == 1
 
 
 def _conjugated(chain) -> bool:
@@ -134,7 +145,8 @@ def resolve_neg(input) -> Tensor:
 
 def _bits(xp, x, np_dtype):
     if xp is np:
-        return np.asarray(x, order="C").view(np_dtype)
+        out = np.asarray(x, order="C").view(np.uint8 if np_dtype == np.bool_ else np_dtype)
+        return out != 0 if np_dtype == np.bool_ and x.dtype != bool else out.view(np_dtype)  # NumPy compares and sorts booleans as bytes
     if x.dtype.kind == "c":  # JAX casts the bits of real numbers only
         x = xp.stack([x.real, x.imag], -1).reshape(*x.shape[:-1], -1) if x.ndim else xp.stack([x.real, x.imag])
     if np.dtype(np_dtype).kind == "c":
@@ -152,6 +164,13 @@ def _bits(xp, x, np_dtype):
     return out.astype(bool) if np_dtype == np.bool_ else out
 
 
+def _write_bits(xp, base, new):
+    if new.dtype == bool and base.dtype != bool:  # which bytes other than 0 were there is not told by truth
+        old = _bits(xp, base, np.dtype(np.uint8))
+        new = xp.where((old != 0) == new, old, new.astype(np.uint8))
+    return _bits(xp, new, base.dtype)
+
+
 class _BitView(View):
     def _shape(self, a, dtype):
         shape, _ = super()._shape(a, dtype)
@@ -159,7 +178,7 @@ class _BitView(View):
         return (shape if ratio == 1 else (*shape[:-1], int(a.shape[-1] * ratio))), dtype
 
 
-_VIEW_DTYPE = _BitView("view_dtype", lambda xp, x, dtype: _bits(xp, x, dtype.np), put=lambda xp, base, new, dtype: _bits(xp, new, base.dtype),
+_VIEW_DTYPE = _BitView("view_dtype", lambda xp, x, dtype: _bits(xp, x, dtype.np), put=lambda xp, base, new, dtype: _write_bits(xp, base, new),
                        layout=lambda a, dtype: a)
 _VIEW_DTYPE.differentiable = _VIEW_DTYPE.put.differentiable = False
 

@@ -14,6 +14,7 @@ from .._core.grad_mode import mode
 from .._core.graph import AccumulateGrad, Outside, Stale
 from .._core.history import warn
 from .._core.layout import Layout, channels_last_strides, contiguous_strides, extent, is_contiguous
+from .._core.room import need_strides
 from .._fields import fields
 from .._public import FUNCTIONS
 from .._resize import Reshaped
@@ -171,8 +172,7 @@ def _refuse_huge(shape: tuple[int, ...], itemsize: int) -> None:
         raise RuntimeError("numel: integer multiplication overflow")
     if n * itemsize >= 1 << 63:
         raise RuntimeError(f"Storage size calculation overflowed with sizes={list(shape)}")
-    if math.prod(max(1, n) for n in shape) >= 1 << 63:
-        raise RuntimeError("Stride calculation overflowed")
+    need_strides(shape)
 
 
 def resize_as_(self, the_template: Tensor, *, memory_format=None) -> Tensor:

@@ -294,8 +294,10 @@ def as_strided(input, size, stride, storage_offset: int | None = None) -> Tensor
         root = _read_as(root._view(_AS_STRIDED, (seen_from, (have // item * item // kind.itemsize,), (1,), 0)), input.dtype)
         seen_from = (1,)
     made = root._view(_AS_STRIDED, (seen_from, shape, strides, offset))
-    if mode.enabled and root is not input and input._edge is not None:
-        made._edge, made._out = AsStridedBackward0(made, input), 0
     if is_neg(input):
-        return made._view(_NEGATED, ())
-    return made._view(_CONJ, ()) if is_conj(input) else made
+        made = made._view(_NEGATED, ())
+    if is_conj(input):
+        made = made._view(_CONJ, ())
+    if mode.enabled and root is not input and input._edge is not None:  # of the numbers that input shows
+        made._edge, made._out = AsStridedBackward0(made, input), 0
+    return made
