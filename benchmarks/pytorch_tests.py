@@ -158,10 +158,12 @@ class Wheel(importlib.abc.MetaPathFinder):
 
 class TestFile(importlib.machinery.SourceFileLoader):
     """The tests' own file. `super(self.__class__, self)` never ends where a test class is derived from, as the wheel's `instantiate_device_type_tests` does.
-    functorch's tests hold that the wheel knows all operations for which they make exceptions; it is younger."""
+    functorch's tests hold that the wheel knows all operations for which they make exceptions, and that HigherOrderOperator is no abstract class; it is
+    younger."""
 
     def get_code(self, name):
         text = self.get_data(self.path).replace(b"super(self.__class__, self)", b"super()").replace(b"assert len(matching_opinfos) > 0,", b"assert True,")
+        text = text.replace(b'HigherOrderOperator("mysum")', b'type("Sum", (HigherOrderOperator,), {"__call__": lambda *a, **k: HigherOrderOperator.__call__(*a, **k)})("mysum")')
         one = b"assert len(matching_opinfos) == 1,"
         return self.source_to_code(text.replace(one, b"if not matching_opinfos: continue\n        " + one), self.path)
 
