@@ -9,6 +9,7 @@ from typing import Any
 
 from . import _autocast
 from ._core import program
+from ._core.device import device
 from ._core.grad_mode import mode
 from ._dispatch_keys import DispatchKey, excluded
 from ._function_schema import FunctionSchema
@@ -156,7 +157,7 @@ class CustomOpDef:
         if fn is None:
             return functools.partial(self.register_kernel, device_types)
         for kind in (device_types,) if isinstance(device_types, str) or device_types is None else device_types:
-            self._kernels[kind or "default"] = fn
+            self._kernels["default" if kind is None else device(kind).type] = fn
         return fn
 
     def register_fake(self, fn: Callable, /) -> Callable:
@@ -251,9 +252,19 @@ def _gathered(lengths: Sequence[int | None], flat: Sequence) -> list:
     return [next(items) if n is None else [next(items) for _ in range(n)] for n in lengths]
 
 
+def named(qualname: str) -> tuple[str, str]:
+    """The namespace and the name of `namespace::name`."""
+    parts = qualname.split("::")
+    if len(parts) != 2:
+        raise ValueError(f'Expected `qualname` to be of the form "namespace::name", but got {qualname}. The qualname passed to the torch.library APIs must '
+                         "consist of a namespace and a name, e.g. aten::sin")
+    return parts[0], parts[1]
+
+
 def found_operator(op: Any) -> CustomOpDef:
     if isinstance(op, (CustomOpDef, CustomOverload)):
         return op if isinstance(op, CustomOpDef) else op.definition
+    named(op)
     if op not in DEFINED:
         raise RuntimeError(f"operator {op} does not exist")
     return DEFINED[op]
@@ -274,6 +285,8 @@ def implement(qualname: str, kinds: str | Sequence[str], lib: Any, func: Callabl
         elif KEYS.get(kind) == "meta":
             found_operator(qualname).register_fake(func)
         else:
+            if kind not in KEYS and kind != "default" and not kind[:1].isupper():
+                device(kind)  # refuses what is none
             found_operator(qualname)._kernels[KEYS.get(kind, kind)] = func
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 import functools
 import inspect
 import os
+import re
 import threading
 import types
 import typing
@@ -16,8 +17,9 @@ from typing import Any
 from . import _torchaudio, _torchvision
 from ._core.device import device as _device
 from ._core.dtype import dtype as _dtype
-from ._custom_op import KEYS, CustomOpDef, found_operator, implement
+from ._custom_op import KEYS, CustomOpDef, found_operator, implement, named
 from ._ops import loaded_libraries
+from ._schema_parser import canonical
 from ._tensor import Tensor
 
 __all__ = ["CustomOpDef", "Library", "custom_op", "define", "get_ctx", "impl", "impl_abstract", "infer_schema", "opcheck", "register_autograd", "register_fake", "register_kernel",
@@ -110,7 +112,7 @@ def custom_op(name: str, fn: Callable | None = None, /, *, mutates_args: str | I
     if fn is None:
         return functools.partial(custom_op, name, mutates_args=mutates_args, device_types=device_types, schema=schema, tags=tags)
     kinds = (device_types,) if isinstance(device_types, str) else device_types
-    op = CustomOpDef(*_split(name), infer_schema(fn, mutates_args=mutates_args) if schema is None else schema, fn, kinds, tags)
+    op = CustomOpDef(*_split(name), infer_schema(fn, mutates_args=mutates_args) if schema is None else canonical(schema), fn, kinds, tags)
     try:
         op._refuse_named_tensors("custom_op")
         if not isinstance(mutates_args, str) and set(mutates_args) != op._parameters.written:
@@ -137,7 +139,9 @@ def register_fake(op: Any, func: Callable | None = None, /, *, lib: Any = None, 
     return functools.partial(register_fake, op, lib=lib) if func is None else found_operator(op).register_fake(func)
 
 
-impl_abstract = register_fake
+def impl_abstract(qualname: Any, func: Callable | None = None, *, lib: Any = None, _stacklevel: int = 1) -> Callable:
+    """register_fake's older name."""
+    return register_fake(qualname, func, lib=lib)
 
 
 def register_autograd(op: Any, backward: Callable, /, *, setup_context: Callable | None = None, lib: Any = None) -> None:
@@ -161,10 +165,13 @@ def define(qualname: Any, schema: str, alias_analysis: str = "", *, lib: Any = N
     `define(library, "f(Tensor x) -> Tensor")` is a decorator of the kernel for all kinds of device.
     """
     if not isinstance(qualname, Library):
+        namespace, name = named(qualname)
+        if not re.fullmatch(r"\(.*\) -> .*", schema):
+            raise ValueError(f'define(qualname, schema, ...): expected schema to look like e.g. "(Tensor x) -> Tensor" but got "{schema}"')
         if lib is None:
-            CustomOpDef(*_split(qualname), schema, None, tags=tags)
+            CustomOpDef(namespace, name, canonical(name + schema).removeprefix(name), None, tags=tags)
         else:
-            lib.define(qualname.partition("::")[2] + schema, tags=tags)
+            lib.define(name + schema, tags=tags)
         return None
 
     def defined(f: Callable) -> Callable:
@@ -189,6 +196,13 @@ def impl(qualname: Any, types: Any, func: Any = None, *, lib: Any = None) -> Any
     return None
 
 
+class _Made:
+    """What a Library defined and implemented. Programs that end a Library `del library.m` first."""
+
+    def __init__(self) -> None:
+        self.undone_by: list[Callable[[], object]] = []
+
+
 class Library:
     """A namespace under construction: define(schema), impl(name, function, dispatch_key). What it defined ends with it."""
 
@@ -205,14 +219,14 @@ class Library:
                                    "TORCH_LIBRARY_FRAGMENT to explicitly indicate this")
             _WHOLE[ns] = self
         self.ns, self.kind, self.dispatch_key = ns, kind, dispatch_key
-        self._made: list[Callable[[], object]] = []  # what takes back what was defined and implemented
-        weakref.finalize(self, _take_back, self._made).atexit = False
+        self.m = _Made()
+        weakref.finalize(self, _take_back, self.m.undone_by).atexit = False
 
     def __repr__(self) -> str:
         return f"Library(kind={self.kind}, ns={self.ns}, dispatch_key={self.dispatch_key})>"
 
     def _destroy(self) -> None:
-        _take_back(self._made)
+        _take_back(self.m.undone_by)
         if _WHOLE.get(self.ns) is self:
             del _WHOLE[self.ns]
 
@@ -220,12 +234,18 @@ class Library:
         """An operation `name(arguments) -> results`; its name."""
         name, bracket, rest = schema.partition("(")
         name = name.strip()
+        namespace, _, short = name.rpartition("::")
+        if namespace not in ("", self.ns):
+            raise RuntimeError(f"Explicitly provided namespace ({namespace}) in schema string does not match namespace of enclosing TORCH_LIBRARY_{self.kind} "
+                               f"block ({self.ns}).  Move this definition to the (unique) TORCH_LIBRARY block corresponding to this namespace (and consider "
+                               "deleting the namespace from your schema string.)")
         if alias_analysis not in ("", "FROM_SCHEMA", "CONSERVATIVE"):
             raise RuntimeError(f"Invalid alias_analysis type {alias_analysis}")
         if self.kind == "IMPL":
             raise RuntimeError(f'def("{name}"): Cannot define an operator inside of a TORCH_LIBRARY_IMPL block.  All def()s should be placed in the (unique) '
                                "TORCH_LIBRARY block for their namespace.")
-        self._made.append(CustomOpDef(self.ns, name, bracket + rest, None, tags=tags)._forget)
+        text = canonical(name + bracket + rest).removeprefix(name)
+        self.m.undone_by.append(CustomOpDef(self.ns, short, text, None, tags=tags)._forget)
         return name
 
     def impl(self, op_name: Any, fn: Callable, dispatch_key: str = "", *, with_keyset: bool = False, allow_override: bool = True) -> None:
@@ -243,7 +263,7 @@ class Library:
             op.register_fake(fn)
         else:
             op._kernels[key] = fn
-            self._made.append(lambda: op._kernels.get(key) is fn and op._kernels.pop(key))
+            self.m.undone_by.append(lambda: op._kernels.get(key) is fn and op._kernels.pop(key))
 
 
 _WHOLE: weakref.WeakValueDictionary = weakref.WeakValueDictionary()  # the Library that says it defines all of a namespace, by its name
