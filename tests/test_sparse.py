@@ -488,3 +488,16 @@ def test_diagonals_refused(torch):
     calls = [(ones, o, (3, 3)), (ones[0], o[0], (3, 3)), (ones, o, (3, 3, 3)), (ones, o.float(), (3, 3)), (ones[None], o, (3, 3)), (ones, o[None], (3, 3)),
              (ones, o, (3, 3), torch.strided), (ones, o, (3, 3), torch.sparse_bsr), (ones, o * 0, (3, 3)), (ones, o[:1], (3, 3))]
     return [_said(torch.sparse.spdiags, *args) for args in calls]
+
+
+@same
+def test_sums_of_small_integers(torch):
+    """They are of 64 bits, as those of strided integers are; torch.sparse.sum keeps the type where its result is sparse. A sum with nothing sparse left is strided."""
+    found = []
+    for kind in (torch.int8, torch.uint8, torch.int32, torch.bool, torch.float32):
+        x = torch.tensor([[0, 100, 100], [100, 0, 0]]).to(kind).to_sparse()
+        found += [torch.sum(x, 0), torch.sum(x, 1, keepdim=True), torch.sum(x, (0, 1), keepdim=True), torch.sum(x, (0, 1)), torch.sum(x, 1, dtype=torch.float64),
+                  torch.sparse.sum(x), torch.sparse.sum(x, 0), torch.sparse.sum(x, (0, 1)), torch.sparse.sum(x, 0, dtype=torch.int16)]
+        if kind is not torch.bool:
+            found += [torch.sum(x.to_sparse_csr(), 1, keepdim=True), torch.sum(x.to_sparse_csr(), (0, 1), keepdim=True)]
+    return _parts(found), [str(y.dtype) for y in found]

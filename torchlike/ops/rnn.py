@@ -287,6 +287,8 @@ def _sequence(kind: str, x: Tensor, hx: tuple, params, has_biases: bool, num_lay
     per = len(params) // (num_layers * directions)
     if per < (4 if has_biases else 2) or len(params) % (num_layers * directions):
         raise RuntimeError("got an incorrect number of RNN parameters")
+    if not x.size(0):
+        raise RuntimeError("Expected sequence length to be larger than 0 in RNN")
     finals = [[] for _ in hx]
     for layer in range(num_layers):
         outs = []

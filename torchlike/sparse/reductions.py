@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from .._arguments import as_dims
+from .._core import dtype as dt
 from .._core.errors import class_name, not_implemented
 from .._core.grad_mode import mode
 from .._public import FUNCTIONS
@@ -30,19 +31,23 @@ def total(input: SparseTensor, dim: Any = None, keepdim: bool = False, *, dtype:
         if not isinstance(input, Csr) or input.batch_dim:
             raise RuntimeError("Currently the only compressed sparse format supported for sum.dim_IntList is CSR of one matrix, but got layout "
                                f"{input.class_name}")
-        return compress(total(input.coordinates(), dim, True, dtype=dtype), Csr, "SumBackward1")
+        made = total(input.coordinates(), dim, True, dtype=dtype)
+        return compress(made if isinstance(made, SparseTensor) else made.to_sparse(), Csr, "SumBackward1")
     if dim is None:
         return named(input._entries.sum(dtype=dtype), "Sum")
     input = input.coalesce()
     dims = as_dims(dim, input.dim())
     n = input.sparse_dim()
     inner = [d - n + 1 for d in dims if d >= n]
+    kept = [d for d in range(n) if d not in dims]
+    if dtype is None and not input.is_floating_point() and not input.is_complex() and (name != "SparseSum" or not kept):
+        dtype = dt.int64  # as sums of strided integers; only torch.sparse.sum leaves entries what they are
     entries = input._entries if dtype is None else input._entries.to(dtype)
     if inner:
         entries = entries.sum(inner, keepdim=keepdim)
-    kept = [d for d in range(n) if d not in dims]
-    if not kept and not keepdim:
-        return named(entries.sum(0), name)
+    if not kept:
+        made = entries.sum(0)
+        return named(made.reshape(*[1] * n, *made.shape) if keepdim else made, name)
     rest = tuple(entries.shape[1:])
     if len(kept) == n:
         return coo(input._places, named(entries, name), (*input._dims[:n], *rest), input._unique, input._inside)
@@ -62,8 +67,6 @@ def sparse_sum(input: Tensor, dim: Any = None, dtype: Any = None) -> Tensor:
         input.coalesce()
     if not isinstance(input, SparseTensor):
         return input.sum(dtype=dtype) if dim is None else input.sum(dim, dtype=dtype)
-    if dtype is None and not input.is_floating_point() and not input.is_complex():
-        dtype = FUNCTIONS["empty"](0, dtype=input.dtype).sum().dtype
     return total(input, dim, dtype=dtype, name="SparseSum")
 
 

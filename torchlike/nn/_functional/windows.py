@@ -231,10 +231,10 @@ def spread_to_best(xp, x, best, g, kernel: tuple, stride: tuple, dilation: tuple
     if window.positions > FEW:
         lead, spatial = x.shape[:x.ndim - len(kernel)], x.shape[x.ndim - len(kernel):]
     if xp is np and window.positions > FEW:
-        planes, size = math.prod(lead), math.prod(spatial)
+        planes, size, windows = math.prod(lead), math.prod(spatial), math.prod(sizes)
         _, place = best_by_axes(x, np.arange(size).reshape(spatial), window)
         total = np.zeros((planes, size), np.float32 if g.dtype.itemsize == 2 else g.dtype)
-        combine_at(np.add, total, (np.arange(planes)[:, None], place.reshape(planes, -1)), g.reshape(planes, -1).astype(total.dtype, copy=False))
+        combine_at(np.add, total, (np.arange(planes)[:, None], place.reshape(planes, windows)), g.reshape(planes, windows).astype(total.dtype, copy=False))
         return total.reshape(x.shape).astype(g.dtype, copy=False)
     if window.positions > FEW:
         blocks = window.split(x)
