@@ -501,3 +501,21 @@ def test_sums_of_small_integers(torch):
         if kind is not torch.bool:
             found += [torch.sum(x.to_sparse_csr(), 1, keepdim=True), torch.sum(x.to_sparse_csr(), (0, 1), keepdim=True)]
     return _parts(found), [str(y.dtype) for y in found]
+
+
+@same
+def test_products_with_strided_tensors_of_more_dimensions(torch):
+    found = []
+    for x in (_coo(torch), _coo(torch).coalesce(), _hybrid(torch)):
+        for lead in ((4,), (1,), (2, 1), (0,)):
+            e = torch.arange(1.0, 1 + torch.Size((*lead, *x.shape)).numel()).reshape(*lead, *x.shape)
+            found += [(x.coalesce() * e).to_dense(), (e * x).shape, (x * e).sparse_dim()]
+    return found
+
+
+def test_gradients_of_such_products(subject):
+    """torch raises."""
+    x = _coo(subject).coalesce().requires_grad_()
+    weights = subject.arange(18.0).reshape(3, 2, 3)
+    (x * weights).to_dense().sum().backward()
+    assert (x.grad.to_dense() == weights.sum(0) * (x.detach().to_dense() != 0)).all()

@@ -129,13 +129,15 @@ def mul(input: Any, other: Any) -> Tensor:
         plain = [x.coordinates() if isinstance(x, Compressed) else x for x in (input, other)]
         made = mul(*plain)
         like = input if isinstance(input, Compressed) else other
+        if made.dim() != like.dim():
+            raise RuntimeError(_NOT_BROADCAST)
         return like._like(made._entries) if made._places is plain[0]._places else compress(made, type(like), "Mul", kind=like._others.dtype)
     if isinstance(other, SparseTensor) and not other.dim():
         other = other.to_dense()
     if not isinstance(other, SparseTensor):
         shape = broadcast_shapes(input._dims, tuple(other.shape))
         if shape != input._dims:
-            raise RuntimeError("mul: a sparse tensor is not broadcast to the shape of a strided one")
+            input = _repeated(input, shape)
         n = input.sparse_dim()
         rows = other.expand(shape).reshape(math.prod(shape[:n]), *shape[n:]).index_select(0, input.flat())
         return input._like(named(input._entries * rows, "Mul"))
@@ -144,6 +146,20 @@ def mul(input: Any, other: Any) -> Tensor:
         raise RuntimeError("sparse_binary_op_intersection_cpu(): expects sparse inputs with equal dimensionality, number of sparse dimensions, and shape of "
                            "sparse dimensions")
     return _intersection(input, other)
+
+
+_NOT_BROADCAST = "mul: a sparse tensor is not broadcast to the shape of a strided one, other than by dimensions before its own"
+
+
+def _repeated(t: Coo, shape: tuple) -> Coo:
+    """t as often as new dimensions before its own say."""
+    n = len(shape) - t.dim()
+    if n < 1 or shape[n:] != t._dims:
+        raise RuntimeError(_NOT_BROADCAST)
+    times, x = math.prod(shape[:n]), t._entries
+    ahead = np.repeat(np.indices(shape[:n]).reshape(n, times), t._nnz(), 1)
+    places = np.concatenate([ahead, np.tile(t.host(), (1, times))])
+    return coo(on_device(places, x), x.repeat(times, *[1] * (x.dim() - 1)), shape, t._unique, t._inside)
 
 
 def _scaled(t: SparseTensor, x: Any, name: str) -> SparseTensor:
