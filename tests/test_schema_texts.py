@@ -12,7 +12,7 @@ TAKEN = ("(Tensor x) -> (Tensor, Tensor)", "(Tensor x, int y = 2, *, float z = 1
 REFUSED = ("(Tensor x) -> ", "(Tensor x) -> Foo", "(Foo x) -> Tensor", "(Tensor x", "(Tensor) -> Tensor", "(Tensor x,) -> Tensor", "(Tensor x) Tensor", "Tensor x -> Tensor",
            "", "()", "(Tensor x; int y) -> Tensor", "(Tensor x) -> Tensor)", "(Tensor x) -> Tensor, Tensor", "(float y=foo) -> ()", "(Tensor x=[]) -> ()",
            "(int[] x=1) -> ()", "(float y=-inf) -> ()",
-           "(List[int] x) -> ()", "(Tensor 3) -> ()")
+           "(List[int] x) -> ()", "(int64_t[] x) -> ()", "(double? x) -> ()", "(Tensor 3) -> ()")
 
 
 @pytest.mark.parametrize("schema", TAKEN)

@@ -12,6 +12,10 @@ _KINDS = _NUMBERS | {"Tensor", "str", "Generator", "Stream", "Storage", "QScheme
 _OF_OTHERS = {"Dict", "Future", "Await", "RRef", "Union"}
 _CONSTANTS = {"True", "False", "Mean", "Sum", "contiguous_format", "preserve_format", "channels_last", "channels_last_3d", "strided", "sparse_coo",
               "float", "double", "half", "bfloat16", "int", "long", "short", "bool", "cpu", "cuda"}
+_OF_CPP = {
+    "int64_t": "\nUse `SymInt` or `int` instead of `int64_t` in an operator's schema string. `SymInt` corresponds to c10::SymInt in C++ while `int` in schema "
+               "corresponds to the int64_t type in C++.",
+    "double": "\nUse `float` instead of `double` in an operator's schema string. `float` in schema corresponds to the double type in C++"}
 _UNKNOWN_KIND = ("\nunknown type specifier. Common valid schema types include Tensor, SymInt, int, float, bool, Scalar; for a full list, please see "
                  "https://github.com/pytorch/pytorch/blob/main/aten/src/ATen/native/README.md#func ")
 
@@ -93,7 +97,7 @@ class _Parser:
             while self.took("."):
                 found += "." + self.expect("ident")
         elif found not in _KINDS:
-            raise self.error(_UNKNOWN_KIND, start)
+            raise self.error(_OF_CPP.get(found, _UNKNOWN_KIND), start)
         if found == "Tensor":
             found += self.memory()
         while self.token.kind in ("[", "?"):
