@@ -124,6 +124,18 @@ def test_generator_is_left_alone(torch):
 
 
 @same
+def test_what_is_drawn(torch):
+    """Numbers that functions draw for themselves, or of parameters: in the mode, of fake tensors outside of it, and on meta."""
+    F, m = torch.nn.functional, fake(torch)
+    programs = (torch.bernoulli, lambda x: torch.normal(x, 1.), torch.poisson, lambda x: torch.multinomial(x, 2), lambda x: F.rrelu(x, training=True))
+    with m.FakeTensorMode() as mode:
+        made = [repr(f(torch.ones(3))) for f in programs]
+        made += [repr(F.dropout2d(torch.ones(3, 2, 2, 2))), repr(F.gumbel_softmax(torch.ones(3))), repr(torch.nn.init.sparse_(torch.empty(3, 4), .5))]
+    outside = [repr(f(mode.from_tensor(torch.ones(3)))) for f in programs]
+    return made, outside, [(tuple(t.shape), t.dtype, t.device.type) for t in (f(torch.ones(3, device="meta")) for f in programs)]
+
+
+@same
 def test_which_mode(torch):
     """torch._guards finds the mode that is on, or that of arguments."""
     guards, m = importlib.import_module(f"{torch.__name__}._guards"), fake(torch)

@@ -8,14 +8,14 @@ from __future__ import annotations
 import contextlib
 import functools
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from .. import _leaves
 from .._core.aval import aval
 from .._core.device import default_device
 from .._core.device import device as Device
-from .._core.dtype import bool_, get_default_dtype, int64
+from .._core.dtype import bool_, from_numpy_dtype, get_default_dtype, int64
 from .._core.grad_mode import mode as grad_mode
 from .._core.layout import Layout
 from .._core.program import META_ARRAY
@@ -25,7 +25,9 @@ from .._plainly import _disabled_torch_function_impl, plain_function
 from .._plainly import state as overriding
 from .._tensor import Tensor
 from ..nn.parameter import Parameter
+from ..ops.creation import empty
 from ..ops.ranges import empty_strided
+from ..ops.staged_draws import without_data
 from ..utils._python_dispatch import TorchDispatchMode
 from ..utils._pytree import tree_leaves, tree_map, tree_map_only
 from ._exceptions import DataDependentOutputException, DynamicOutputShapeException, FakeTensorDeviceMismatchError, UnsupportedFakeTensorException
@@ -100,6 +102,18 @@ def _begin() -> None:
     """FakeTensor is a class that dispatches from now on."""
     FakeTensor.__torch_dispatch__ = classmethod(_of_class)
     prepare(FakeTensor)
+    without_data.append(_undrawn)
+
+
+def _undrawn(parameters: Sequence[Tensor], device: Any, shape: tuple, kind: Any) -> FakeTensor | None:
+    """What stands for random numbers in the mode, or of fake parameters."""
+    mode = next((m for m in reversed(_leaves.state.stack) if isinstance(m, FakeTensorMode)), None)
+    held = [_leaves.shown(t._current()) for t in parameters if not t._sparse]
+    mode = next((t.fake_mode for t in held if isinstance(t, FakeTensor)), mode)
+    if mode is None:
+        return None
+    with _plainly():
+        return mode._fake(empty(shape, dtype=from_numpy_dtype(kind), device=_META), device)
 
 
 class _Factories:

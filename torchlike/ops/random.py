@@ -30,7 +30,7 @@ from .creation import _check_dtype, _empty_check, _finish, constant, dtype_into,
 from .elements import plain_number
 from .from_data import place
 from .host_calls import at_each_run
-from .staged_draws import drawn_from, staged
+from .staged_draws import drawn_from, staged, undrawn, without_data
 
 
 class Generator(rng.Generator, metaclass=Shown):
@@ -120,8 +120,8 @@ def _generator(g) -> rng.Generator:
 
 def drawn(draw: Callable[[], np.ndarray], device, shape: tuple, kind: np.dtype) -> Tensor:
     """A tensor of random numbers of that shape and NumPy dtype; a compiled call draws them anew at each replay."""
-    if device.type == "meta":  # no values, and no numbers drawn for them
-        return place(np.broadcast_to(np.zeros((), kind), shape), device)
+    if (device.type == "meta" or without_data) and (made := undrawn((), device, shape, kind)) is not None:  # no values, and no numbers drawn for them
+        return made
     if math.prod(shape) >= SPARE:
         need_room(shape, dt.from_numpy_dtype(kind), device)
     capture = program.state.capture
