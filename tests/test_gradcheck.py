@@ -1,7 +1,12 @@
 """gradcheck, gradgradcheck and a Function's jvp beside real torch: what passes, and what is said of what does not."""
+import time
 import warnings
 
+import numpy as np
 import pytest
+
+import torchlike
+from torchlike.autograd import _jacobians
 
 
 def made(torch, **methods):
@@ -230,3 +235,19 @@ def test_gradcheck_of_tensors_whose_class_dispatches(subject, oracle):
     assert (right, fast) == (True, True)
     x = cls(subject.ones(2, dtype=subject.float64)).requires_grad_()
     assert not subject.autograd.gradcheck(lambda x: x.exp() * x.detach(), (x,), raise_exception=False)
+
+
+def test_directions_of_many_elements_take_one_product():
+    """A product with all directions for each element of the output took longer than the backwards did."""
+    x = torchlike.rand(1500, dtype=torchlike.float64, requires_grad=True)
+    out = x[:200] * 2
+    along = _jacobians.directions(x)
+
+    def seconds(f):
+        start = time.perf_counter()
+        f()
+        return time.perf_counter() - start
+    g = np.zeros(1500)
+    one_by_one = min(seconds(lambda: [along @ g for _ in range(200)]) for _ in range(3))
+    assert min(seconds(lambda: _jacobians.backward(out, x, along, None)) for _ in range(3)) < 0.7 * one_by_one
+    assert (_jacobians.backward(out, x, along, None) == 2 * np.eye(1500)[:, :200]).all()

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from .dtype import is_narrow
+from .named_calls import numpy_form
 
 RULES: dict[str, Callable] = {}
 FOLDED = 1 << 14  # elements: constant results up to this size are computed once, when the program is built
@@ -124,6 +125,7 @@ class _Builder:
         self.template: list = []
         self.known: dict = {}
         self.flat: list = []  # (eqn, in slots, out slots)
+        self.own: dict = {}  # the functions of calls that NumPy has a form of, by their out slots
 
     def slot(self) -> int:
         self.template.append(None)
@@ -146,7 +148,7 @@ class _Builder:
                 wanted.update(record[1])
         steps = []
         for eqn, ins, out in reversed(kept):
-            function = self.resolve(eqn, ins)
+            function = self.own.get(tuple(out)) or self.resolve(eqn, ins)
             many = eqn.primitive.multiple_results
             if all(i in self.known for i in ins) and sum(v.aval.size for v in eqn.outvars) <= FOLDED:
                 values = function(*[self.known[i] for i in ins])
@@ -173,7 +175,13 @@ class _Builder:
                 out = ins
             elif name in CALLS:
                 inner, inner_consts = opened(eqn.params[CALLS[name]])
-                out = self.inline(inner, inner_consts, ins)
+                own = numpy_form(eqn, inner, _steps_of)
+                if own is None:
+                    out = self.inline(inner, inner_consts, ins)
+                else:
+                    out = [self.slot()]
+                    self.own[tuple(out)] = own
+                    self.flat.append((eqn, ins, out))
             else:
                 out = [self.slot() for _ in eqn.outvars]
                 self.flat.append((eqn, ins, out))
@@ -193,6 +201,18 @@ class _Builder:
             return make(eqn)
         except KeyError as missing:  # another JAX release spells a parameter differently
             raise Lacks(f"{name} without the parameter {missing}") from None
+
+
+def _steps_of(jaxpr) -> list[str]:
+    """The primitives of an elementwise jaxpr in order, those of what it calls in the place of the calls; without what fits its constants to a batch."""
+    steps: list[str] = []
+    for eqn in jaxpr.eqns:
+        name = eqn.primitive.name
+        if name in CALLS:
+            steps += _steps_of(opened(eqn.params[CALLS[name]])[0])
+        elif name not in PASS and name != "broadcast_in_dim":
+            steps.append(name)
+    return steps
 
 
 def _with_releases(steps, kept: set) -> list:

@@ -10,6 +10,7 @@ from jax.scipy import special as jax_special
 from .._arguments import real
 from .._core import dtype as dt
 from .._core.errors import not_implemented
+from .._core.named_calls import named_call
 from .._core.numpy_erf import erf as numpy_erf
 from .._core.numpy_erf import erfinv as numpy_erfinv
 from .._core.registry import Elementwise
@@ -53,11 +54,11 @@ def _as_power(common: dt.dtype):
 
 
 exp = unary("exp", lambda xp, x: xp.exp(x), lambda xp, g, out: g * conj(xp, out))
-exp2 = unary("exp2", logarithms.exp2, lambda xp, g, out: g * conj(xp, out) * np.asarray(math.log(2), g.dtype))
-expm1 = unary("expm1", exponentials.expm1, lambda xp, g, out: g * conj(xp, out + 1))
+exp2 = unary("exp2", named_call("exp2", logarithms.exp2), lambda xp, g, out: g * conj(xp, out) * np.asarray(math.log(2), g.dtype))
+expm1 = unary("expm1", named_call("expm1", exponentials.expm1), lambda xp, g, out: g * conj(xp, out + 1))
 log = unary("log", lambda xp, x: xp.log(x), lambda xp, g, x: g / conj(xp, x))
-log2 = unary("log2", logarithms.log2, lambda xp, g, x: g / conj(xp, x * np.asarray(math.log(2), x.dtype)))
-log10 = unary("log10", logarithms.log10, lambda xp, g, x: g / conj(xp, x * np.asarray(math.log(10), x.dtype)))
+log2 = unary("log2", named_call("log2", logarithms.log2), lambda xp, g, x: g / conj(xp, x * np.asarray(math.log(2), x.dtype)))
+log10 = unary("log10", named_call("log10", logarithms.log10), lambda xp, g, x: g / conj(xp, x * np.asarray(math.log(10), x.dtype)))
 
 
 def _log1p(xp, x):
@@ -72,7 +73,7 @@ def _log1p(xp, x):
     return joined(xp, real, angle, x.dtype)
 
 
-log1p = unary("log1p", _log1p, lambda xp, g, x: g / conj(xp, x + 1), torch_name="Log1PBackward0")
+log1p = unary("log1p", named_call("log1p", _log1p), lambda xp, g, x: g / conj(xp, x + 1), torch_name="Log1PBackward0")
 sqrt = unary("sqrt", lambda xp, x: xp.sqrt(x), lambda xp, g, out: g / conj(xp, 2 * out))
 rsqrt = unary("rsqrt", reciprocal_root, lambda xp, g, out: g * conj(xp, np.asarray(-0.5, out.dtype) * out * out * out))
 reciprocal = unary("reciprocal", lambda xp, x: 1 / x, lambda xp, g, out: -g * conj(xp, out * out))
@@ -83,8 +84,8 @@ tan = unary("tan", tangent, lambda xp, g, out: g * conj(xp, 1 + out * out))
 asin = unary("asin", arcsin, lambda xp, g, x: g * conj(xp, 1 / xp.sqrt(1 - x * x)), names=("arcsin",))
 acos = unary("acos", arccos, lambda xp, g, x: -g * conj(xp, 1 / xp.sqrt(1 - x * x)), names=("arccos",))
 atan = unary("atan", arctan, lambda xp, g, x: g / conj(xp, 1 + x * x), names=("arctan",))
-sinh = unary("sinh", exponentials.sinh, lambda xp, g, x: g * conj(xp, exponentials.cosh(xp, x)))
-cosh = unary("cosh", exponentials.cosh, lambda xp, g, x: g * conj(xp, exponentials.sinh(xp, x)))
+sinh = unary("sinh", named_call("sinh", exponentials.sinh), lambda xp, g, x: g * conj(xp, exponentials.cosh(xp, x)))
+cosh = unary("cosh", named_call("cosh", exponentials.cosh), lambda xp, g, x: g * conj(xp, exponentials.sinh(xp, x)))
 
 
 def _tanh(xp, x):
@@ -95,7 +96,7 @@ def _tanh(xp, x):
     return xp.where(size > 1, xp.copysign(1 - 2 / (xp.exp(2 * size) + 1), x), xp.tanh(x))
 
 
-tanh = unary("tanh", _tanh, lambda xp, g, out: g * conj(xp, 1 - out * out))
+tanh = unary("tanh", named_call("tanh", _tanh), lambda xp, g, out: g * conj(xp, 1 - out * out))
 asinh = unary("asinh", lambda xp, x: xp.arcsinh(x), lambda xp, g, x: g * conj(xp, 1 / xp.sqrt(x * x + 1)), names=("arcsinh",))
 
 
@@ -192,7 +193,8 @@ def _no_bool(common: dt.dtype):
 
 relu = unary("relu", lambda xp, x: at_least(xp, x, np.zeros((), x.dtype)), lambda xp, g, out: choose(xp, out != 0, g, xp.zeros((), g.dtype)),  # also at NaN
              promote=_no_bool, real=NotImplementedError("clamp is not supported for complex types"))
-erf = unary("erf", lambda xp, x: numpy_erf(x) if xp is np else special(xp).erf(x), lambda xp, g, x: g * np.asarray(2 / math.sqrt(math.pi), g.dtype) * xp.exp(-x * x), real=True)
+erf = unary("erf", named_call("erf", lambda xp, x: numpy_erf(x) if xp is np else special(xp).erf(x)),
+            lambda xp, g, x: g * np.asarray(2 / math.sqrt(math.pi), g.dtype) * xp.exp(-x * x), real=True)
 erfc = unary("erfc", lambda xp, x: special(xp).erfc(x), lambda xp, g, x: g * np.asarray(-2 / math.sqrt(math.pi), g.dtype) * xp.exp(-x * x), real=True)
 erfinv = unary("erfinv", lambda xp, x: numpy_erfinv(x) if xp is np else choose(xp, x == 0, x, special(xp).erfinv(x)),
                lambda xp, g, out: g * np.asarray(math.sqrt(math.pi) / 2, g.dtype) * xp.exp(out * out), real=True)
