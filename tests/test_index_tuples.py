@@ -47,3 +47,14 @@ def test_what_is_no_tuple(oracle, subject):
             assert outcomes[0] == outcomes[1], (shape, _indices(oracle)[k])
             outcomes = [_outcome(lambda: _written(torch.ones(shape), _indices(torch)[k])) for torch in (oracle, subject)]  # noqa: B023
             assert outcomes[0] == outcomes[1], (shape, _indices(oracle)[k])
+
+
+@pytest.mark.parametrize("shape, first, second", [((3, 4), 5, [0, 1, 2]), ((3, 4), 5, [0, 1, 2, 0, 9]), ((0, 4), 5, [0, 1]), ((3, 0), 5, [0, 1]), ((3, 4), 2, [0, 9])])
+def test_shapes_of_indices_are_compared_before_their_values(oracle, subject, shape, first, second):
+    def said(torch):
+        x = torch.zeros(shape)
+        try:
+            return x[torch.arange(first), torch.tensor(second)].shape
+        except IndexError as e:
+            return str(e)
+    assert said(subject) == said(oracle)

@@ -179,6 +179,13 @@ def _prepared(t: Tensor, advanced: dict):
     advanced = _expand_masks(t, advanced)
     dims = tuple(sorted(advanced))
     shape = t._value.aval.shape
+    if len(dims) > 1:
+        shapes = [advanced[d]._value.aval.shape for d in dims]
+        try:
+            np.broadcast_shapes(*shapes)
+        except ValueError:
+            raise IndexError("shape mismatch: indexing tensors could not be broadcast together with shapes "
+                             + ", ".join(str(list(s)) for s in shapes)) from None
     index = []
     empty = not all(n for d, n in enumerate(shape) if d not in dims)  # then nothing is looked up
     for k, d in enumerate(dims):  # torch counts the dimensions that have an index, in what it says
@@ -188,11 +195,6 @@ def _prepared(t: Tensor, advanced: dict):
         if not empty:
             check_range(i, shape[d], lambda bad, k=k, d=d: f"index {bad} is out of bounds for dimension {k} with size {shape[d]}")
         index.append(_beside(t, i.new_zeros(i.shape) if empty else _nonnegative(i, shape[d])))
-    try:
-        np.broadcast_shapes(*(i._value.aval.shape for i in index))
-    except ValueError:
-        raise IndexError("shape mismatch: indexing tensors could not be broadcast together with shapes "
-                         + ", ".join(str(list(i._value.aval.shape)) for i in index)) from None
     return index, dims
 
 
