@@ -48,8 +48,8 @@ class _Moments:
         return made
 
 
-def _serves(x: Aval) -> bool:
-    return x.dtype.np.char in "fd" and 0 < x.numel < MANY
+def _serves(x: Aval, *parameters: Aval | None) -> bool:
+    return x.dtype.np.char in "fd" and 0 < x.numel < MANY and all(p is None or p.dtype is x.dtype for p in parameters)
 
 
 def _affine(y: np.ndarray, weight, bias) -> np.ndarray:
@@ -63,7 +63,7 @@ def _affine(y: np.ndarray, weight, bias) -> np.ndarray:
 def layer_norm(plan) -> Callable | None:
     """`(x, weight, bias) -> y`"""
     x, (k, eps) = plan.avals[0], plan.statics
-    if not _serves(x):
+    if not _serves(*plan.avals):
         return None
     moments = _Moments(x.shape, tuple(range(x.ndim - k, x.ndim)), x.dtype.np, eps)
     return lambda x, weight, bias: _affine(moments.normalized(x)[0], weight, bias)
@@ -73,7 +73,7 @@ def layer_norm_gradients(plan) -> Callable | None:
     """`(x, weight, g) -> gradients`, those that are needed."""
     forward, (of_x, of_weight, of_bias) = plan.statics
     x, (k, eps) = forward.avals[0], forward.statics
-    if not _serves(x):
+    if not _serves(*forward.avals):
         return None
     moments, lead = _Moments(x.shape, tuple(range(x.ndim - k, x.ndim)), x.dtype.np, eps), tuple(range(x.ndim - k))
 
@@ -96,7 +96,7 @@ def _by_channel(numbers, ndim: int):
 def group_norm(plan) -> Callable | None:
     """`(x, weight, bias) -> y`"""
     a, (groups, eps) = plan.avals[0], plan.statics
-    if not _serves(a):
+    if not _serves(*plan.avals):
         return None
     rows = (a.shape[0] * groups, -1)
     moments = _Moments((rows[0], a.numel // rows[0]), (1,), a.dtype.np, eps)
@@ -107,7 +107,7 @@ def group_norm_gradients(plan) -> Callable | None:
     """`(x, weight, g) -> gradients`, those that are needed."""
     forward, (of_x, of_weight, of_bias) = plan.statics
     a, (groups, eps) = forward.avals[0], forward.statics
-    if not _serves(a):
+    if not _serves(*forward.avals):
         return None
     rows, others = (a.shape[0] * groups, -1), (0, *range(2, a.ndim))
     moments = _Moments((rows[0], a.numel // rows[0]), (1,), a.dtype.np, eps)
@@ -127,7 +127,7 @@ def group_norm_gradients(plan) -> Callable | None:
 def batch_norm(plan) -> Callable | None:
     """`(x, weight, bias) -> [y, means, variances without correction]`, in training."""
     a, (eps,) = plan.avals[0], plan.statics
-    if not _serves(a):
+    if not _serves(*plan.avals):
         return None
     moments = _Moments(a.shape, (0, *range(2, a.ndim)), a.dtype.np, eps)
 
@@ -141,7 +141,7 @@ def batch_norm_gradients(plan) -> Callable | None:
     """`(x, weight, g) -> gradients`, those that are needed."""
     forward, (of_x, of_weight, of_bias) = plan.statics
     a, (eps,) = forward.avals[0], forward.statics
-    if not _serves(a):
+    if not _serves(*forward.avals):
         return None
     others = (0, *range(2, a.ndim))
     moments = _Moments(a.shape, others, a.dtype.np, eps)
