@@ -69,3 +69,22 @@ def test_second_derivative():
         g.square().sum().backward()
         found.append(weight.grad.numpy())
     assert np.allclose(*found, rtol=1e-3, atol=1e-2)
+
+
+@pytest.mark.parametrize("padding", [None, 1])
+@pytest.mark.parametrize("mode", ["sum", "mean"])
+@pytest.mark.parametrize("starts", [None, [0, 2, 2, 5]])
+def test_gradients_scaled_by_frequency(mode, padding, starts):
+    """Each row's gradient over how often it was looked up. (PyTorch's kernel divides it by another row's count.)"""
+    index = np.array([0, 1, 2, 0, 1, 1, 4, 0])
+    counts = np.bincount(index, minlength=5)
+    if starts is None:
+        index = index.reshape(4, 2)
+
+    def gradient(module, scaled):
+        weight = module.arange(10.0).reshape(5, 2).requires_grad_()
+        bags = module.nn.functional.embedding_bag(module.from_numpy(index), weight, None if starts is None else module.tensor(starts), mode=mode,
+                                                  padding_idx=padding, scale_grad_by_freq=scaled)
+        (bags * module.arange(1.0, 5.0)[:, None]).sum().backward()
+        return np.asarray(weight.grad.tolist())
+    np.testing.assert_allclose(gradient(torchlike, True), gradient(torch, False) / np.maximum(counts, 1)[:, None], rtol=1e-6)

@@ -98,7 +98,8 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, 
         real = np.ones(positions.shape, bool)
     if real is not None:
         input, scale = input.reshape(-1), None if per_sample_weights is None else per_sample_weights.reshape(-1)
-        if sparse and padding_idx is not None:  # rows of padding make no entries of the gradient
+        once = sparse or scale_grad_by_freq
+        if once and padding_idx is not None:  # rows of padding make no entries of the gradient
             kept, positions, real = _kept(input, padding_idx, positions, real)
             kept, padding_idx = as_tensor_value(kept, input.device), None
             input, scale = input[kept], None if scale is None else scale[kept]
@@ -109,8 +110,8 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, 
             return nothing.sum(0).expand(len(positions), -1).clone()
         at, real = as_tensor_value(positions, input.device), None if real.all() else as_tensor_value(real, input.device)
         scale = None if scale is None else scale[at]
-        if sparse:  # looked up once: an entry per element, and none for what fills up short bags
-            found = embedding(input, weight, scale_grad_by_freq=scale_grad_by_freq, sparse=True)[at]
+        if once:  # an entry per element, and none, nor a count, for what fills up short bags
+            found = embedding(input, weight, scale_grad_by_freq=scale_grad_by_freq, sparse=sparse)[at]
             return named(_reduced(found, real, scale, mode), "EmbeddingBagBackward0", weight)
         input, per_sample_weights = input[at], scale
     if padding_idx is not None:
