@@ -76,7 +76,7 @@ CASES = [
          vmap=False),
     *[case(f"nn.functional.adaptive_max_pool{n}d", s(distinct(1, 2, *(5,) * n), 1), s(distinct(1, 2, *(5,) * n), 3),
          s(distinct(1, 2, *(4,) * n), 2, return_indices=True), vmap=False, gradgrad=False) for n in (1, 2, 3)],
-    *[case(f"nn.functional.lp_pool{n}d", s(t(1, 2, *(6,) * n, low=0.2), 2, 3),
+    *[case(f"nn.functional.lp_pool{n}d", s(t(1, 2, *(6,) * n, low=0.2), 2, 3), s(t(1, 2, *(4,) * n), float("inf"), 2), s(t(1, 2, *(4,) * n), float("-inf"), 2),
          s(t(1, 2, *(6,) * n, low=0.2), 1, 2, 1), vmap=False, gradgrad=False, tol=5) for n in (1, 2)],
     *[case(f"nn.functional.max_unpool{n}d", s(distinct(1, 1, *(4,) * n)), fn=lambda torch, x,
          n=n: getattr(torch.nn.functional,

@@ -349,6 +349,9 @@ def avg_pool1d(input: Tensor, kernel_size, stride=None, padding=0, ceil_mode: bo
 def _power_pool(n: int):
     def f(input: Tensor, norm_type, kernel_size, stride=None, ceil_mode: bool = False) -> Tensor:
         kernel = each(kernel_size, n, "kernel_size")
+        if norm_type in (math.inf, -math.inf):
+            sizes, most = input.abs(), (max_pool1d, max_pool2d, max_pool3d)[n - 1]
+            return most(sizes, kernel, stride, 0, 1, ceil_mode) if norm_type > 0 else -most(-sizes, kernel, stride, 0, 1, ceil_mode)
         pool = (_avg1, avg_pool2d, avg_pool3d)[n - 1]
         mean = pool(input.pow(norm_type), kernel, stride, 0, ceil_mode)
         return (mean.sign() * mean.abs().relu() * math.prod(kernel)).pow(1.0 / norm_type)
