@@ -12,7 +12,6 @@ import gc
 import importlib
 import json
 import statistics
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -20,8 +19,8 @@ from pathlib import Path
 HERE = Path(__file__).resolve()
 sys.path[:0] = [str(HERE.parent), str(HERE.parent.parent)]
 from environment import report  # noqa: E402
+from turns import LIBRARIES, least  # noqa: E402
 
-LIBRARIES = ("torch", "torchlike")
 CALLS = 200  # of a turn
 
 # Of a matrix (3, 4), a plane of two channels (1, 2, 4, 4), and places in the matrix's rows.
@@ -84,21 +83,11 @@ def main() -> None:
     if arguments.serve:
         serve(arguments.serve)
         return
-    running = {name: subprocess.Popen([sys.executable, str(HERE), "--serve", name], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for name in LIBRARIES}
-    best: dict = {}
-    for _ in range(arguments.turns):
-        for name, process in running.items():
-            process.stdin.write("go\n")
-            process.stdin.flush()
-            for function, times in json.loads(process.stdout.readline()).items():
-                best[name, function] = [min(pair) for pair in zip(best.get((name, function), times), times)]
-    for process in running.values():
-        process.stdin.close()
-        process.wait()
+    best = least(HERE, arguments.turns)
     lines = ["| function | torch us | torchlike us | ratio | with gradients: torch us | torchlike us | ratio |", "|---|---|---|---|---|---|---|"]
     ratios: list = [[], []]
     for function in FUNCTIONS:
-        theirs, ours = (best[name, function] for name in LIBRARIES)
+        theirs, ours = (best[name][function] for name in LIBRARIES)
         for kept, a, b in zip(ratios, theirs, ours):
             kept.append(b / a)
         lines.append(f"| {function} | " + " | ".join(f"{a:.1f} | {b:.1f} | {b / a:.1f}" for a, b in zip(theirs, ours)) + " |")

@@ -12,7 +12,6 @@ import gc
 import importlib
 import itertools
 import json
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -22,8 +21,7 @@ import numpy
 HERE = Path(__file__).resolve()
 sys.path[:0] = [str(HERE.parent), str(HERE.parent.parent)]
 from environment import report  # noqa: E402
-
-LIBRARIES = ("torch", "torchlike")
+from turns import LIBRARIES, least  # noqa: E402
 
 
 def three_operations(torch, n: int) -> None:
@@ -139,7 +137,7 @@ def serve(library: str) -> None:
             loop(torch, n)
             start = time.process_time()
             loop(torch, n)
-            found[name] = 1e6 * (time.process_time() - start) / n
+            found[name] = [1e6 * (time.process_time() - start) / n]
         gc.collect()
         print(json.dumps(found), flush=True)
 
@@ -153,20 +151,10 @@ def main() -> None:
     if arguments.serve:
         serve(arguments.serve)
         return
-    running = {name: subprocess.Popen([sys.executable, str(HERE), "--serve", name], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for name in LIBRARIES}
-    best: dict = {}
-    for _ in range(arguments.turns):
-        for name, process in running.items():
-            process.stdin.write("go\n")
-            process.stdin.flush()
-            for loop, microseconds in json.loads(process.stdout.readline()).items():
-                best[name, loop] = min(best.get((name, loop), microseconds), microseconds)
-    for process in running.values():
-        process.stdin.close()
-        process.wait()
+    best = least(HERE, arguments.turns)
     lines = ["| loop | torch us | torchlike us | ratio |", "|---|---|---|---|"]
     for loop in LOOPS:
-        theirs, ours = (best[name, loop] for name in LIBRARIES)
+        theirs, ours = (best[name][loop][0] for name in LIBRARIES)
         lines.append(f"| {loop} | {theirs:.1f} | {ours:.1f} | {ours / theirs:.1f} |")
     report(__doc__, lines, arguments.out)
 

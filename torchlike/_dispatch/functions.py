@@ -11,12 +11,12 @@ from typing import Any
 from .. import _leaves
 from .._arguments import as_dim
 from .._core import dtype as dt
-from .._core.grad_mode import mode
 from .._ops import aten
 from .._plainly import dispatching
 from .._public import FUNCTIONS
 from .._tensor import Tensor
 from ..autograd.function import Function
+from ..autograd.grad_mode import no_grad
 from ..ops.memory_formats import contiguous_format, preserve_format
 from ..ops.named_results import RETURN_TYPES
 from .derivatives import fit, zeros
@@ -160,15 +160,12 @@ def _dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
     if not (training if train is None else train) or not p or not input.numel():
         return input
-    before, mode.enabled = mode.enabled, False
-    try:
+    with no_grad():
         if p == 1:
             kept = FUNCTIONS["zeros"]((), dtype=input.dtype, device=input.device)
         else:
             kept = _leaves.hand_on(aten.empty_like.default, input)
             _leaves.hand_on(aten.div_.Scalar, kept.bernoulli_(1 - p), 1 - p)
-    finally:
-        mode.enabled = before
     return input.mul_(kept) if inplace else input * kept
 
 

@@ -28,7 +28,7 @@ from ..nn.parameter import Parameter
 from ..ops.creation import empty
 from ..ops.ranges import empty_strided
 from ..ops.staged_draws import without_data
-from ..utils._python_dispatch import TorchDispatchMode
+from ..utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 from ..utils._pytree import tree_leaves, tree_map, tree_map_only
 from ._exceptions import DataDependentOutputException, DynamicOutputShapeException, FakeTensorDeviceMismatchError, UnsupportedFakeTensorException
 
@@ -112,7 +112,7 @@ def _undrawn(parameters: Sequence[Tensor], device: Any, shape: tuple, kind: Any)
     mode = next((t.fake_mode for t in held if isinstance(t, FakeTensor)), mode)
     if mode is None:
         return None
-    with _plainly():
+    with without_modes():
         return mode._fake(empty(shape, dtype=from_numpy_dtype(kind), device=_META), device)
 
 
@@ -127,13 +127,13 @@ class _Factories:
         fake = self.fake
         if name in _FACTORIES and kwargs.get("out") is None and not any(isinstance(x, Tensor) for x in tree_leaves(args)):
             device, wants = _device_of(kwargs), kwargs.pop("requires_grad", False)
-            with _plainly():
+            with without_modes():
                 made = fake._fake(plain_function(func)(*args, **{**kwargs, "device": _META}), device)
             return made.requires_grad_() if wants else made
         if name in _OF_DATA and not any(isinstance(x, FakeTensor) for x in tree_leaves((args, kwargs))):
             device, wants = _device_of(kwargs), kwargs.pop("requires_grad", False)
             kwargs.pop("device", None)
-            with _plainly():
+            with without_modes():
                 made = fake._constant(plain_function(func)(*args, **kwargs), device)
             return made.requires_grad_() if wants else made
         return func(*args, **kwargs)
@@ -145,14 +145,14 @@ def _device_of(kwargs: dict) -> Any:
 
 
 @contextlib.contextmanager
-def _plainly() -> Iterator[None]:
-    """A block without modes."""
-    before, _leaves.state.stack = _leaves.state.stack, ()
+def without_modes() -> Iterator[None]:
+    """A block in which no mode sees functions or operators."""
     modes, overriding.modes = overriding.modes, ()
     try:
-        yield
+        with _disable_current_modes():
+            yield
     finally:
-        _leaves.state.stack, overriding.modes = before, modes
+        overriding.modes = modes
 
 
 class FakeTensorMode(TorchDispatchMode):
@@ -296,7 +296,7 @@ class FakeTensorConverter:
         made = self._made.get(key)
         if made is not None and known is not None and known() is t:
             return made
-        with _plainly():
+        with without_modes():
             made = FakeTensor(fake_mode, t.elem if isinstance(t, FakeTensor) else _without_data(t), t.device)
             if isinstance(t, Parameter):
                 made._is_param = True

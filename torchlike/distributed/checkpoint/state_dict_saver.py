@@ -99,7 +99,7 @@ def async_save(state_dict: dict[str, Any], *, checkpoint_id: str | os.PathLike |
     """`save` in a thread of its own, of the tensors as they are now (as `async_stager` copies them). The result of the Future is the metadata; an
     AsyncSaveResponse where the stager returns a Future. Writing in a process of its own is refused (NotImplementedError)."""
     if async_checkpointer_type is not AsyncCheckpointerType.THREAD:
-        raise NotImplementedError("torchlike: async_save(async_checkpointer_type=AsyncCheckpointerType.PROCESS). A thread writes as fast, since writing holds no lock.")
+        raise NotImplementedError("torchlike: async_save(async_checkpointer_type=AsyncCheckpointerType.PROCESS). Leave it out: a thread writes.")
     writer = storage(storage_writer, checkpoint_id, FileSystemWriter)
     stager = DefaultStager(StagingOptions(use_async_staging=False)) if async_stager is None else async_stager
     staged = stager.stage(states_of(state_dict))

@@ -26,7 +26,7 @@ class LaunchConfig:
 
     `min_nodes` nodes of `nproc_per_node` processes; `rdzv_endpoint` is HOST:PORT of the store, by default a free port of this machine;
     `start_method` of multiprocessing for functions ("spawn", "fork", "forkserver"); the processes start again up to `max_restarts` times.
-    Settings of logs, metrics, events and NUMA are kept and change nothing.
+    `max_nodes` changes nothing, as no nodes join later, nor do settings of logs, metrics, events and NUMA.
     """
 
     min_nodes: int

@@ -17,7 +17,7 @@ from ..._dispatch.held import make_wrapper
 from ..._ops import OpOverload, aten
 from ..._plainly import _disabled_torch_function_impl, dispatching, plain_function
 from ..._plainly import state as overriding
-from ..._subclasses.fake_tensor import FakeTensor, FakeTensorMode, _plainly, writes
+from ..._subclasses.fake_tensor import FakeTensor, FakeTensorMode, without_modes, writes
 from ..._tensor import Tensor
 from ..._tracing import Capture
 from ...export._functions import _placed, as_aten
@@ -125,7 +125,7 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
 
     def given(self, t: Tensor, node: Node) -> Recorded:
         """An argument of the function."""
-        with _plainly():
+        with without_modes():
             while isinstance(t, Recorded):  # of a trace around this one
                 t = t.elem.detach().requires_grad_(t.requires_grad)
             elem = self.fake.from_tensor(t) if self.fake is not None else t
@@ -136,7 +136,7 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
     def constant(self, t: Tensor, copied: bool = True) -> Recorded:
         """A tensor that the function made of numbers of Python's."""
         node = self.tracer.create_arg(t)
-        with _plainly():
+        with without_modes():
             elem = self.fake._constant(t) if self.fake is not None else t.clone()
             known = t.clone() if t.numel() <= 1 else None
         if copied:
@@ -148,7 +148,7 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
         """A tensor from outside, which keeps its place in the graph of its derivatives."""
         made = self._adopted.get(id(t))
         if made is None:
-            with _plainly():
+            with without_modes():
                 made = self._adopted[id(t)] = Recorded.of(t.detach(), None, self)
                 made.source = t
                 self._grads.append((t, t.grad if t.is_leaf else None))
@@ -180,7 +180,7 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
     def tell(self, node: Node, made: Any, wants: bool | None = None) -> None:
         """What is known of a node's result goes into its `meta`."""
         if isinstance(made, Tensor):
-            with _plainly():
+            with without_modes():
                 node.meta["val"] = made if isinstance(made, FakeTensor) and self.fake is not None else self._shown.from_tensor(made.detach())
                 found = _extract_tensor_metadata(made)
             node.meta["tensor_meta"] = found._replace(requires_grad=found.requires_grad if wants is None else wants)
@@ -220,7 +220,7 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
         elems = {id(t.elem): t for t in leaves if isinstance(t, Recorded)}
         if self.fake is not None and not self.fake.allow_non_fake_inputs:
             args, kwargs = tree_map_only(Recorded, _source, args), tree_map_only(Recorded, _source, kwargs)
-        with _plainly():
+        with without_modes():
             args, kwargs = tree_map_only(Recorded, _elem, args), tree_map_only(Recorded, _elem, kwargs)
             made = func(*args, **kwargs) if self.fake is None else self.fake.dispatch(func, (), args, kwargs)
         constant = None
@@ -245,7 +245,7 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
     def _computed(self, func: OpOverload, leaves: list, args: tuple, kwargs: dict) -> Tensor:
         """A number made of numbers."""
         data = {id(t.elem): t.constant for t in leaves}
-        with _plainly():
+        with without_modes():
             return func(*tree_map_only(Tensor, lambda t: data[id(t)], args), **tree_map_only(Tensor, lambda t: data[id(t)], kwargs))
 
     def _out(self, made: Any, node: Node, elems: dict[int, Recorded], constant: Tensor | None) -> Any:
@@ -283,7 +283,7 @@ class _Factories:
         given = [t for t in tree_leaves((args, kwargs)) if isinstance(t, Tensor)]
         if name in _OF_DATA and not given:
             wants = kwargs.pop("requires_grad", False)
-            with _plainly():
+            with without_modes():
                 made = plain_function(func)(*args, **kwargs)
             made = self.trace.constant(made)
             return made.requires_grad_() if wants else made

@@ -60,6 +60,16 @@ def _affine(y: np.ndarray, weight, bias) -> np.ndarray:
     return y
 
 
+def _needed(moments: _Moments, needs: tuple, y: np.ndarray, scale: np.ndarray, g: np.ndarray, h: np.ndarray, others: tuple) -> list:
+    """Those of the gradients of x (by h, the gradient of y, which has its shape), of the weight and of the bias (by g, summed over the other axes)."""
+    made = [moments.gradient(h, y, scale).reshape(g.shape)] if needs[0] else []
+    if needs[1]:
+        made.append(np.add.reduce(g * y.reshape(g.shape), others))
+    if needs[2]:
+        made.append(np.add.reduce(g, others))
+    return made
+
+
 def layer_norm(plan) -> Callable | None:
     """`(x, weight, bias) -> y`"""
     x, (k, eps) = plan.avals[0], plan.statics
@@ -71,7 +81,7 @@ def layer_norm(plan) -> Callable | None:
 
 def layer_norm_gradients(plan) -> Callable | None:
     """`(x, weight, g) -> gradients`, those that are needed."""
-    forward, (of_x, of_weight, of_bias) = plan.statics
+    forward, needs = plan.statics
     x, (k, eps) = forward.avals[0], forward.statics
     if not _serves(*forward.avals):
         return None
@@ -79,12 +89,7 @@ def layer_norm_gradients(plan) -> Callable | None:
 
     def run(x, weight, g):
         y, scale, _, _ = moments.normalized(x)
-        made = [moments.gradient(g if weight is None else g * weight, y, scale)] if of_x else []
-        if of_weight:
-            made.append(np.add.reduce(g * y, lead))
-        if of_bias:
-            made.append(np.add.reduce(g, lead))
-        return made
+        return _needed(moments, needs, y, scale, g, g if weight is None else g * weight, lead)
     return run
 
 
@@ -105,7 +110,7 @@ def group_norm(plan) -> Callable | None:
 
 def group_norm_gradients(plan) -> Callable | None:
     """`(x, weight, g) -> gradients`, those that are needed."""
-    forward, (of_x, of_weight, of_bias) = plan.statics
+    forward, needs = plan.statics
     a, (groups, eps) = forward.avals[0], forward.statics
     if not _serves(*forward.avals):
         return None
@@ -115,12 +120,7 @@ def group_norm_gradients(plan) -> Callable | None:
     def run(x, weight, g):
         y, scale, _, _ = moments.normalized(x.reshape(rows))
         h = g if weight is None else g * _by_channel(weight, a.ndim)
-        made = [moments.gradient(h.reshape(rows), y, scale).reshape(a.shape)] if of_x else []
-        if of_weight:
-            made.append(np.add.reduce(g * y.reshape(a.shape), others))
-        if of_bias:
-            made.append(np.add.reduce(g, others))
-        return made
+        return _needed(moments, needs, y, scale, g, h.reshape(rows), others)
     return run
 
 
@@ -139,7 +139,7 @@ def batch_norm(plan) -> Callable | None:
 
 def batch_norm_gradients(plan) -> Callable | None:
     """`(x, weight, g) -> gradients`, those that are needed."""
-    forward, (of_x, of_weight, of_bias) = plan.statics
+    forward, needs = plan.statics
     a, (eps,) = forward.avals[0], forward.statics
     if not _serves(*forward.avals):
         return None
@@ -148,10 +148,5 @@ def batch_norm_gradients(plan) -> Callable | None:
 
     def run(x, weight, g, *of_moments):
         y, scale, _, _ = moments.normalized(x)
-        made = [moments.gradient(g, y, scale if weight is None else scale * _by_channel(weight, a.ndim))] if of_x else []
-        if of_weight:
-            made.append(np.add.reduce(g * y, others))
-        if of_bias:
-            made.append(np.add.reduce(g, others))
-        return made
+        return _needed(moments, needs, y, scale, g, g if weight is None else g * _by_channel(weight, a.ndim), others)
     return run
