@@ -591,16 +591,35 @@ def test_words_that_were_only_looked_at_leave_no_trace(before):
 @pytest.fixture
 def taken_over():
     """XLA makes normals from here on."""
-    rng_blocks.drawn(1 << 24)
-    assert rng_blocks._KERNEL.call is not None and rng_blocks._LARGE_KERNEL.call is not None
+    for kernel in NORMALS:
+        kernel.spent(1)
+        assert kernel.call is not None
 
 
-def test_normals_are_the_same_from_xla(taken_over):
+NORMALS = rng_blocks.PAIRS, rng_blocks.MIDDLE_BLOCKS, rng_blocks.LARGE_BLOCKS
+
+
+@pytest.mark.parametrize("kernel, in_numpy", list(zip(NORMALS, (rng_blocks.pairs32, rng_blocks.blocks32, rng_blocks.blocks32))), ids=["pairs", "blocks", "many blocks"])
+def test_normals_are_the_same_from_xla(taken_over, kernel, in_numpy):
     """Once many were drawn XLA makes them; nobody can tell."""
-    radial, angular = np.random.default_rng(0).integers(0, 2**32, (2, 10 * rng_blocks.PIECE + 5000), dtype=np.uint32)
-    radial[:4], angular[-4:] = (0, 1, 2**24 - 1, 2**24), (0, 1, 2**24 - 1, 2**24)
-    for a, b in zip(rng_blocks._polar(radial, angular), rng_blocks._polar_numpy(radial, angular), strict=True):
-        assert np.array_equal(a.view(np.int32), b.view(np.int32))
+    words = np.random.default_rng(0).integers(0, 2**32, kernel.structs[0].shape, dtype=np.uint32)
+    words[:4] = words[-4:] = 0, 1, 2**24 - 1, 2**24
+    assert np.array_equal(np.asarray(kernel.call(words)).view(np.int32), in_numpy(words).view(np.int32))
+
+
+@pytest.mark.parametrize("sizes", [(16, 700), (16, 5000), (1000, 60000)], ids=str)
+def test_normals_of_many_sizes_in_turn(taken_over, sizes):
+    """Some of what is made for one draw serves the next, wherever its blocks start."""
+    twins, choose = Twins(3), random.Random(5)
+    for _ in range(200):
+        n, other = choose.randrange(*sizes), choose.choice([0, 0, 0, 16, 5, 700])
+        n = n // 16 * 16 if choose.random() < 0.6 else n
+        mean, std = choose.choice([(0, 1), (0, 0.3), (0.5, 2)])
+        twins.check(lambda g: rng.normal(g, (n,), mean, std, PAIRS[torch.float32]), lambda g: torch.empty(n).normal_(mean, std, generator=g))
+        twins.check(lambda g: rng.rand(g, (other,), PAIRS[torch.float32]), lambda g: torch.rand(other, generator=g))
+        if choose.random() < 0.02:
+            twins.ours.manual_seed(other)
+            twins.theirs.manual_seed(other)
 
 
 @pytest.mark.parametrize("isa", ["AVX2", "SSE4_2"])
@@ -610,18 +629,20 @@ def test_normals_where_there_is_no_fused_multiply_add(isa):
 import numpy as np, torch
 from torchlike._core import rng, rng_blocks
 from torchlike._core.rng_generator import Generator
-rng_blocks.drawn(1 << 24)
+kernels = rng_blocks.PAIRS, rng_blocks.MIDDLE_BLOCKS, rng_blocks.LARGE_BLOCKS
+for kernel in kernels:
+    kernel.spent(1)
 generator, n = Generator(), rng_blocks.LARGE + 5
 generator.manual_seed(3)
 ours = rng.normal(generator, (n,), 0.5, 2.0, np.dtype(np.float32))
 theirs = torch.empty(n).normal_(0.5, 2.0, generator=torch.Generator().manual_seed(3)).numpy()
 np.testing.assert_allclose(ours, theirs, rtol=3e-7, atol=1e-7)
-print([(k.call is not None, k.refused) for k in (rng_blocks._KERNEL, rng_blocks._LARGE_KERNEL)])
+print([(k.call is not None, k.refused) for k in kernels])
 """
     done = subprocess.run([sys.executable, "-c", program], env=os.environ | {"XLA_FLAGS": f"--xla_cpu_max_isa={isa}", "TORCHLIKE_CACHE": "off"},
                           capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
-    assert done.stdout == f"{[(isa == 'AVX2', isa != 'AVX2')] * 2}\n"
+    assert done.stdout == f"{[(isa == 'AVX2', isa != 'AVX2')] * 3}\n"
 
 
 def test_words_are_the_same_from_xla():
@@ -645,17 +666,14 @@ def test_words_are_the_same_from_xla():
 
 
 def test_what_tells_whether_a_kernel_is_exact(taken_over):
-    call = rng_blocks._KERNEL.call
-    assert rng_blocks._is_exact(call)
-    assert not rng_blocks._is_exact(lambda *words: [np.nextafter(np.asarray(x), np.float32(2)) for x in call(*words)])
-    blocks = rng_blocks._LARGE_KERNEL.call
-    assert rng_blocks._blocks_are_exact(blocks)
-    assert not rng_blocks._blocks_are_exact(lambda words: np.nextafter(np.asarray(blocks(words)), np.float32(2)))
+    for kernel in NORMALS:
+        assert kernel.exact(kernel.call)
+        assert not kernel.exact(lambda words: np.nextafter(np.asarray(kernel.call(words)), np.float32(2)))  # noqa: B023 - called at once
 
 
 def test_normals_of_many_sizes_are_torch_s(taken_over):
     twins, sizes = Twins(5), np.random.default_rng(0).choice([1, 15, 16, 17, 50, 100, 500, 513, 1000, 1037, 4000, 5000, 20000, 40001], 600)
-    sizes = np.append(sizes, 3 * rng_blocks.LARGE + 1)
+    sizes = np.append(sizes, [3 * rng_blocks.LARGE + 1, rng_blocks.MIDDLE - 5, rng_blocks.MIDDLE - 20, rng_blocks.MIDDLE + 16])
     for k, n in enumerate(sizes.tolist()):
         if k % 7 == 0:
             twins.ours.words(n)

@@ -280,14 +280,15 @@ def numpy_view(t: Tensor) -> np.ndarray:
         t._current()  # finds its window of that
     if st.host is None:
         t._current().shared = True
-        root = np.array(concrete(st.value), order="C")
+        held = np.asarray(concrete(st.value))
+        root = np.array(held, order="C")
         if isinstance(st.memory, np.ndarray):  # the address is known: the array must lie there
             root = _moved(root, st.memory)
         root_layout = st.layout
         if root_layout is not None and root_layout.shape == root.shape and not is_contiguous(root_layout):
             _strided_root(st, root, root_layout)
         else:
-            st.host = Host(root, root.copy())
+            st.host = Host(root, held)
     array = st.host.part(t, _COMPUTED - {"lens"})  # what has another tangent has the same numbers
     return np.array(concrete(t._current())) if array is None else array if t._chain else array.view()
 

@@ -12,14 +12,10 @@ import numpy as np
 from jax import numpy as jnp
 
 from .kept_kernel import KeptKernel
-from .rng_generator import Generator
 
 BLOCK = 16
-PIECE = 1 << 13  # radii, and angles, that XLA makes at once
-LARGE = 1 << 17  # words of a large draw that it makes normals of at once
-_LEAST = PIECE // 4  # from which on a piece that is partly filled is quicker than NumPy
-_TABLES = PIECE // 2  # words of a draw that tables may serve
-_FEW = 512  # the same where NumPy makes the tables
+PIECE = 1 << 13  # words whose pairs of normals XLA makes at once
+MIDDLE, LARGE = 1 << 14, 1 << 17  # normals of whole blocks that it makes at once
 _SECONDS = 8e-8  # a normal in NumPy
 _STARTING = 2e-8  # what starting XLA for so few at once costs a normal
 _f4 = np.float32
@@ -37,63 +33,33 @@ _4_PI, _2PI = float(_f4(4 / math.pi)), float(_f4(2 * math.pi))
 _PI_4 = [float(_f4(c)) for c in (-0.78515625, -2.4187564849853515625e-4, -3.77489497744594108e-8)]
 
 
-def blocks32(words: np.ndarray, mean: float, std: float) -> np.ndarray:
-    """Normals from whole blocks of 16 words: elements j and j + 8 share a radius and an angle."""
-    if words.size == LARGE and _LARGE_KERNEL.call is not None:
-        return _scaled(np.array(_LARGE_KERNEL.call(words)), mean, std)
+def blocks32(words: np.ndarray) -> np.ndarray:
+    """Standard normals from whole blocks of 16 words: elements j and j + 8 share a radius and an angle. (-0 as it comes.)"""
     halves = words.view(_EIGHT).reshape(-1, 2)
-    radial, angular = (halves[:, k].copy().view(np.uint32) for k in (0, 1))
-    return _joined(*(part.reshape(-1, 8) for part in _polar(radial, angular)), mean, std)
-
-
-def few(n: int) -> bool:
-    """Whether `few_blocks32` serves a draw of n words best."""
-    return n <= (_FEW if _KERNEL.call is None else _TABLES)
-
-
-def few_blocks32(gen: Generator, n: int, gap: int, more: int, mean: float, std: float) -> np.ndarray:
-    """`blocks32` of the next `n` words, few, and of `more` words behind a gap, in a program that may go on like this.
-
-    Few numbers cost what NumPy's calls cost. So the third such draw from the words that are ahead makes the radius and the angle
-    of each of them at once; which words a block joins shows later. Words made next get them at once if enough draws were served.
-    XLA makes so many at once that more words are made ahead.
-    """
-    words = gen.peek(n + gap + more)
-    ahead, start, tables, served = gen.polar
-    if ahead is not gen._ahead or (tables is not None and gen._at - start + words.size > tables.shape[1]):
-        start, tables, served = gen._at, None, 2 if served > 3 or words.size > _FEW else 0
-    if tables is None and served > 1:
-        start, rest = gen._at, gen._ahead[gen._at :]
-        if _KERNEL.call is not None:
-            gen.reach, rest = 2 * PIECE, rest[:PIECE]
-        tables = np.stack(_polar(rest, rest))
-    gen.polar = gen._ahead, start, tables, served + 1
-    known = words[None] if tables is None else tables[:, gen._at - start :]
-    chosen = known[:, :n]
-    if more:
-        chosen = np.concatenate((chosen, known[:, n + gap : n + gap + more]), axis=1)
-    gen.skip(n + gap + more)
-    if tables is None:
-        return blocks32(chosen[0], mean, std)
-    radius, cosine, sine = chosen.reshape(3, -1, 2, 8)
-    return _joined(radius[:, 0], cosine[:, 1], sine[:, 1], mean, std)
-
-
-def _joined(radius: np.ndarray, cosine: np.ndarray, sine: np.ndarray, mean: float, std: float) -> np.ndarray:
+    radius, cosine, sine = (part.reshape(-1, 8) for part in _polar(*(halves[:, k].copy().view(np.uint32) for k in (0, 1))))
     out = np.empty((len(radius), 2, 8), np.float32)
     np.multiply(cosine, radius, out=out[:, 0])
     np.multiply(sine, radius, out=out[:, 1])
-    return _scaled(out.ravel(), mean, std)
+    return out.ravel()
 
 
-def _scaled(out: np.ndarray, mean: float, std: float) -> np.ndarray:
-    if mean == 0:
-        if std != 1:
-            out *= _f4(std)
-        out += _f4(0)  # -0 becomes 0
-    else:
-        out[...] = out * np.float64(_f4(std)) + np.float64(_f4(mean))
+def pairs32(words: np.ndarray) -> np.ndarray:
+    """The two standard normals that each of the words gives with the one eight places after it, as two rows: what it is worth in any block."""
+    out = np.empty((2, words.size - 8), np.float32)
+    radius, cosine, sine = _polar(words[:-8], words[8:])
+    np.multiply(cosine, radius, out=out[0])
+    np.multiply(sine, radius, out=out[1])
     return out
+
+
+def scaled(normals: np.ndarray, mean: float, std: float, out: np.ndarray) -> None:
+    """Write into `out` what blocks or pairs gave, with this mean and standard deviation."""
+    if mean != 0:
+        out[...] = normals * np.float64(_f4(std)) + np.float64(_f4(mean))
+        return
+    if std != 1:
+        normals = np.multiply(normals, _f4(std), out=out)
+    np.add(normals, _f4(0), out=out)  # -0 becomes 0
 
 
 _LOW24 = np.uint32(2**24 - 1)
@@ -103,23 +69,7 @@ _SQRT_HALF_BITS = int(_f4(_SQRT_HALF).view(np.int32))
 
 
 def _polar(radial: np.ndarray, angular: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Radii from words, and cosines and sines from as many."""
-    n = radial.size
-    if _KERNEL.call is None or n < _LEAST:
-        return _polar_numpy(radial, angular)
-    out = np.empty((3, n), np.float32)
-    for start in range(0, n, PIECE):
-        pieces = [part[start : start + PIECE] for part in (radial, angular)]
-        size = pieces[0].size
-        if size < PIECE:
-            pieces = [np.concatenate((part, np.zeros(PIECE - size, np.uint32))) for part in pieces]
-        for row, part in zip(out, _KERNEL.call(*pieces), strict=True):
-            row[start : start + size] = np.asarray(part)[:size]
-    return tuple(out)
-
-
-def _polar_numpy(radial: np.ndarray, angular: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """`_polar` in NumPy. What needs no fused multiply-add is done in float32. The
+    """Radii from words, and cosines and sines from as many. What needs no fused multiply-add is done in float32. The
     last steps of the three polynomials (of the logarithm, the sine, the cosine: the rows of the arrays below) are made together."""
     n = radial.size
     x, factor, term, y = np.empty((4, 3, n), np.float32)
@@ -230,48 +180,43 @@ def _sincos(x) -> tuple:
                  for parts, turned in (((sine, cosine), octant), ((cosine, sine), octant + 2)))
 
 
-def _polar_xla(radial, angular) -> tuple:
-    """`_polar` for XLA."""
+def _normals(radial, angular) -> tuple:
+    """For XLA: two normals from each word of a radius and each of an angle."""
     depth, turn = ((part & _LOW24).astype(np.int32) for part in (radial, angular))
-    sine, cosine = _sincos(_once(turn, _2PI * 2.0**-24))
-    return jnp.sqrt(_log((2**24 - depth).astype(np.float32) * _f4(2.0**-24)) * _f4(-2)), cosine, sine
+    radius = jnp.sqrt(_log((2**24 - depth).astype(np.float32) * _f4(2.0**-24)) * _f4(-2))
+    return tuple(part * radius for part in reversed(_sincos(_once(turn, _2PI * 2.0**-24))))
 
 
 def _blocks_xla(words):
-    """`blocks32` of mean 0 and standard deviation 1 for XLA, -0 as it comes."""
+    """`blocks32` for XLA."""
     halves = words.reshape(-1, 2, 8)
-    radius, cosine, sine = _polar_xla(halves[:, 0], halves[:, 1])
-    return jnp.stack((cosine * radius, sine * radius), 1).reshape(-1)
+    return jnp.stack(_normals(halves[:, 0], halves[:, 1]), 1).reshape(-1)
 
 
-def _words(n: int) -> np.ndarray:
-    """Two rows of words to try a kernel with."""
-    words = np.random.RandomState(0).randint(0, 1 << 32, (2, n), np.uint32)
-    words[:, :3] = 0, 1, _LOW24
-    return words
+def _pairs_xla(words):
+    """`pairs32` for XLA."""
+    return jnp.stack(_normals(words[:-8], words[8:]))
 
 
-def _is_exact(call: Callable) -> bool:
-    """Whether what XLA made gives NumPy's bits, and so torch's."""
-    words = _words(PIECE)
-    return all(np.array_equal(np.asarray(a).view(np.int32), b.view(np.int32)) for a, b in zip(call(*words), _polar_numpy(*words), strict=True))
+def _kernel(name: str, function: Callable, numpys: Callable, n: int) -> KeptKernel:
+    """`function` of n words for XLA, where it comes to the bits of `numpys`, and so torch's."""
+    def is_exact(call: Callable) -> bool:
+        words = np.random.RandomState(0).randint(0, 1 << 32, n, np.uint32)
+        words[:3] = words[24:27] = 0, 1, _LOW24  # in a radius and in an angle
+        return np.array_equal(np.asarray(call(words)).view(np.int32), numpys(words).view(np.int32))
+    return KeptKernel(name, function, [jax.ShapeDtypeStruct((n,), np.uint32)], {"xla_allow_excess_precision": False}, exact=is_exact)
 
 
-def _blocks_are_exact(call: Callable) -> bool:
-    """The same of what makes whole blocks."""
-    words = _words(LARGE // 2)
-    wanted = _joined(*(part.reshape(-1, 8) for part in _polar_numpy(*words)), 0.0, 1.0)
-    return np.array_equal(_scaled(np.array(call(np.stack([half.reshape(-1, 8) for half in words], 1).reshape(-1))), 0.0, 1.0).view(np.int32), wanted.view(np.int32))
+PAIRS = _kernel("normal pairs", _pairs_xla, pairs32, PIECE + 8)
+MIDDLE_BLOCKS = _kernel("normal blocks", _blocks_xla, blocks32, MIDDLE)
+LARGE_BLOCKS = _kernel("normal blocks", _blocks_xla, blocks32, LARGE)
 
 
-_OPTIONS = {"xla_allow_excess_precision": False}
-_KERNEL = KeptKernel("normals", _polar_xla, [jax.ShapeDtypeStruct((PIECE,), np.uint32)] * 2, _OPTIONS, exact=_is_exact)
-_LARGE_KERNEL = KeptKernel("normal blocks", _blocks_xla, [jax.ShapeDtypeStruct((LARGE,), np.uint32)], _OPTIONS, exact=_blocks_are_exact)
+def made_by_numpy(kernel: KeptKernel, n: int) -> None:
+    """Told how many normals NumPy makes: once they are many, XLA does."""
+    kernel.spent(n * _SECONDS)
 
 
-def drawn(n: int) -> None:
-    """Told how many normals are asked for: once they are many, XLA makes them."""
-    if _KERNEL.call is None:
-        _KERNEL.spent(n * _SECONDS)
-    if _LARGE_KERNEL.call is None and n >= LARGE:
-        _LARGE_KERNEL.spent(n * _STARTING)
+def made_in_steps(n: int) -> None:
+    """Told how many normals XLA makes `MIDDLE` at a time: once they are many, it makes `LARGE` at a time."""
+    LARGE_BLOCKS.spent(n * _STARTING)

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.random.bit_generator import ISeedSequence
 
+from .rng_ahead import NormalsAhead
 from .rng_twister import PIECE, pieces, tempered, untempered
 from .rng_twister import N as _N
 
@@ -23,7 +24,8 @@ _HEADER = struct.Struct("<QiiQ")
 _NORMALS = struct.Struct("<dddi4xfB3x")
 _WORDS_END = _HEADER.size + 8 * _N
 FEW = 16  # numbers that Python makes in less time than NumPy
-_AHEAD = 4 * _N  # words made at a time for small draws, at first
+_AHEAD = 4 * _N  # words made at a time for small draws, at first; then twice as many each time, as a program that drew many draws many more
+_MOST_AHEAD = PIECE // 2
 _LARGE = 1 << 17  # words after which the memory of a draw is given back
 _HIGH = np.uint32(2**21 - 1)
 
@@ -64,8 +66,6 @@ class Generator:
         self._state: np.ndarray | None = None  # the engine's, where XLA has gone on from NumPy's
         self.next_normal: float | None = None
         self._next_float_normal: tuple[float, int] = (0.0, 0)
-        self.polar = (None, 0, None, 0)  # what `rng_blocks` knows of the words ahead
-        self.reach = _AHEAD  # words made at a time for small draws
         Generator.manual_seed(self, DEFAULT_SEED)
 
     def manual_seed(self, seed: int) -> "Generator":
@@ -74,12 +74,18 @@ class Generator:
         with self.lock:
             self._seed = seed
             self._bulk.seed(seed & 0xFFFFFFFF)
-            self._state = None
-            self._ahead, self._at, self._end = _NOTHING, 0, 0
+            self._start(_NOTHING, 0)
             self._untouched = True
             self.next_normal = None
             self._next_float_normal = (0.0, 0)
         return self
+
+    def _start(self, words: np.ndarray, at: int) -> None:
+        self._state = None
+        self._ahead, self._at, self._end = words, at, words.size
+        self._passed = 0  # words from the start to the first of `_ahead`
+        self._reach = _AHEAD
+        self.normals = NormalsAhead()
 
     def seed(self) -> int:
         """Restart from 64 bits of the operating system's entropy and return them."""
@@ -109,6 +115,16 @@ class Generator:
             self.skip(n)
             return self._ahead[start : self._at].tolist()
 
+    @property
+    def place(self) -> int:
+        """Words from the start (a seed, a state) to the next one."""
+        return self._passed + self._at
+
+    @property
+    def known(self) -> int:
+        """Words that are made."""
+        return self._end - self._at
+
     def peek(self, n: int) -> np.ndarray:
         """The next `n` words, which stay the next ones; for callers that hold the lock."""
         if self._at + n > self._end:
@@ -126,9 +142,10 @@ class Generator:
         kept = self._ahead[max(self._at - 1, 0) // _N * _N :]
         at = self._at - (self._end - kept.size)
         missing = n - (kept.size - at)
-        piece = pieces(missing)
+        wanted = max(missing, self._reach) if missing > 0 else 0
+        piece = pieces(wanted)
         whole = _N if piece is None else PIECE
-        fresh = 0 if missing <= 0 else max(self.reach // _N * _N, -(-missing // whole) * whole)
+        fresh = -(-wanted // whole) * whole
         ahead, state = np.empty(kept.size + fresh, np.uint32), self._state
         ahead[: kept.size] = kept
         if fresh and piece is None:
@@ -142,7 +159,9 @@ class Generator:
                 ahead[start : start + PIECE], state = piece(state)
             state = np.asarray(state)
         ahead.setflags(write=False)
-        self._ahead, self._at, self._end, self._state = ahead, at, ahead.size, state  # all of it, or, where Ctrl-C comes before, nothing
+        passed = self.place - at
+        # All of it, or, where Ctrl-C comes before, nothing.
+        self._ahead, self._at, self._end, self._state, self._passed, self._reach = ahead, at, ahead.size, state, passed, min(2 * self._reach, _MOST_AHEAD)
 
     def words64(self, n: int) -> np.ndarray:
         """The next `n` 64-bit words (uint64), each from two 32-bit words, the high half first."""
@@ -198,8 +217,7 @@ class Generator:
         _, kept, _, valid, float_kept, float_valid = _NORMALS.unpack_from(state, _WORDS_END)
         with self.lock:
             self._bulk.set_state(("MT19937", key, _N))
-            self._state = None
-            self._ahead, self._at, self._end = tempered(key), _N + 1 - left, _N
+            self._start(tempered(key), _N + 1 - left)
             self._seed = seed
             self._untouched = index == 0
             self.next_normal = kept if valid else None

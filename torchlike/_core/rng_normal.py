@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .rng_blocks import BLOCK, LARGE, blocks32, drawn, few, few_blocks32
+from .rng_blocks import BLOCK
 from .rng_generator import Generator, as_doubles
 
 _CHUNK = 1 << 14  # words; keeps a chunk's temporaries inside the second-level cache
@@ -125,31 +125,21 @@ def fill_normal(gen: Generator, out: np.ndarray, mean: float, std: float, blocks
         samples = serial_normals(gen, n, mean, std)
         out[...] = samples.astype(np.float32) if out.itemsize < 4 else samples
         return
-    wide = out.dtype == np.float64
-    whole, start = n - n % BLOCK, 0
+    whole = n - n % BLOCK
     # A ragged end costs a fresh last block. Only float and double first draw words for the ragged part too.
-    gap, more = n - whole if out.itemsize > 2 else 0, BLOCK if whole != n else 0
-    if not wide:
-        drawn(n)
-    if not wide and few(n):
+    gap = n - whole if out.itemsize > 2 else 0
+    if out.dtype != np.float64:
+        made = out if out.dtype == np.float32 else np.empty(n, np.float32)
         with gen.lock:
-            made = few_blocks32(gen, whole, gap, more, mean, std)
-        out[:whole] = made[:whole]
-        if more:
-            out[n - BLOCK :] = made[whole:]
+            gen.normals.fill(gen, made, gap, mean, std)
+        if made is not out:
+            out[...] = made
         return
-    blocks, width = (_blocks64, 2) if wide else (blocks32, 1)
-    if more and n <= _CHUNK:  # the ragged end's block with the others, as NumPy's calls cost more than a few blocks
-        words = gen.words((whole + gap + BLOCK) * width)
-        made = blocks(np.concatenate((words[: whole * width], words[(whole + gap) * width :])), mean, std)
-        out[:whole] = made[:whole]
-        out[n - BLOCK :] = made[whole:]
-        return
-    chunk = _CHUNK if wide or n < LARGE else LARGE
+    start = 0
     with gen.lock:
         while start < whole:
-            stop = min(start + chunk, whole)
-            out[start:stop] = blocks(gen.words((stop - start) * width), mean, std)
+            stop = min(start + _CHUNK, whole)
+            out[start:stop] = _blocks64(gen.words((stop - start) * 2), mean, std)
             start = stop
-        if more:
-            out[n - BLOCK :] = blocks(gen.words((gap + BLOCK) * width)[gap * width :], mean, std)
+        if whole != n:
+            out[n - BLOCK :] = _blocks64(gen.words((gap + BLOCK) * 2)[gap * 2 :], mean, std)
