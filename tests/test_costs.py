@@ -19,11 +19,17 @@ def _gain(f) -> tuple[float, float]:
     return info.gain, costs.NUMPY_WORK * info.work
 
 
-@pytest.mark.parametrize(("name", "more"), [("erfc", True), ("gelu", True), ("log1p", True), ("abs", False)])
+@pytest.mark.parametrize(("name", "more"), [("erfc", True), ("gelu", True), ("log1p", True), ("cumsum", True), ("abs", False)])
 def test_dear_operations_are_compiled_sooner(name, more):
-    f = getattr(torchlike, name, None) or getattr(torchlike.nn.functional, name)
+    of = getattr(torchlike, name, None) or getattr(torchlike.nn.functional, name)
+    f = of if name != "cumsum" else lambda x: of(x, 0)
     gain, usual = _gain(f)
     assert (gain > 1.5 * usual) == more
+
+
+def test_bilinear_interpolation_is_no_product():
+    gain, usual = _gain(lambda x: torchlike.nn.functional.interpolate(x.reshape(1, 1, 1024, 1024), scale_factor=1.5, mode="bilinear"))
+    assert gain > 0.9 * usual > 1e-3
 
 
 @pytest.mark.parametrize("backward", [False, True])
