@@ -113,6 +113,27 @@ def policy(torch, n: int) -> None:
             torch.distributions.Categorical(logits=model(x)).sample().item()
 
 
+def moved_distribution(torch, n: int) -> None:
+    p, moved, b = torch.rand(n // 50, 51), torch.zeros(n // 50, 51), torch.rand(n // 50) * 49
+    for j in range(50):
+        low = (b + 0.01 * j).floor().long()
+        for i in range(n // 50):
+            moved[i, low[i]] += p[i, j] * (low[i].float() - b[i])
+
+
+def distances_of_words(torch, n: int) -> None:
+    a, b, d = torch.randint(0, 4, (n // 20,)), torch.randint(0, 4, (20,)), torch.zeros(n // 20 + 1, 21)
+    for i in range(1, n // 20 + 1):
+        for j in range(1, 21):
+            d[i, j] = torch.min(torch.stack([d[i - 1, j] + 1, d[i, j - 1] + 1, d[i - 1, j - 1] + (a[i - 1] != b[j - 1]).float()]))
+
+
+def advantages(torch, n: int) -> None:
+    rewards, values, gains, last = torch.rand(n + 1, 4), torch.rand(n + 1, 4), torch.zeros(n + 1, 4), 0
+    for k in reversed(range(n)):
+        gains[k] = last = rewards[k] + 0.99 * values[k + 1].reshape(1, -1) - values[k] + 0.94 * last
+
+
 _sizes = itertools.count(1)
 
 
@@ -123,7 +144,8 @@ def first_sights(torch, n: int) -> None:
 
 LOOPS = {f.__name__.replace("_", " "): (f, n) for f, n in (
     (three_operations, 2000), (rows, 1000), (elements, 5000), (sums_by_element, 3000), (products_by_element, 3000),
-    (sums_by_row, 3000), (padded_rows, 3200), (images, 320), (new_tensors, 1000), (comparisons, 500), (branches, 500), (policy, 300), (first_sights, 300))}
+    (sums_by_row, 3000), (padded_rows, 3200), (images, 320), (new_tensors, 1000), (comparisons, 500), (branches, 500), (policy, 300),
+    (moved_distribution, 1000), (distances_of_words, 400), (advantages, 500), (first_sights, 300))}
 
 
 def serve(library: str) -> None:

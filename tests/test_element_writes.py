@@ -300,13 +300,75 @@ def test_numbers_computed_beside_operations_that_fail(torch):
     return c
 
 
+@same
+def test_few_numbers_computed_of_elements(torch):
+    """A distribution moved to other places (Bellemare, Dabney and Munos, 2017), distances between words, advantages from the last step back."""
+    p, reward, moved = torch.arange(44.0).view(4, 11).softmax(1), torch.arange(4.0).view(4, 1), torch.zeros(4, 11)
+    for j in range(11):
+        b = ((reward.squeeze(1) + 0.9 * (j - 5)).clamp(-5, 5) + 5) / 1.0001
+        low, high = b.floor().long(), b.ceil().long()
+        for i in range(4):
+            moved[i, low[i]] += p[i, j] * (high[i].float() - b[i])
+            moved[i, high[i]] += p[i, j] * (b[i] - low[i].float())
+    one, other, d = torch.tensor([0, 1, 2, 1, 0]), torch.tensor([1, 1, 2, 0]), torch.zeros(6, 5)
+    d[:, 0], d[0] = torch.arange(6), torch.arange(5)
+    for i in range(1, 6):
+        for j in range(1, 5):
+            d[i, j] = torch.min(torch.stack([d[i - 1, j] + 1, d[i, j - 1] + 1, d[i - 1, j - 1] + (one[i - 1] != other[j - 1]).float()]))
+    values, last = torch.arange(120.0).view(30, 4) / 9, 0
+    gains, kept = torch.zeros_like(values), torch.zeros(30, 4, dtype=torch.float64)
+    for k in reversed(range(29)):
+        delta = values[k] * 2 + 0.9 * (values[k + 1] if k % 2 else values[k + 1].reshape(1, -1)) - values[k]
+        gains[k] = last = delta + 0.8 * last
+        kept[k] = gains[k]
+    with_grad = torch.zeros(20)
+    w = torch.ones(3, requires_grad=True)
+    for k in range(20):
+        with_grad[k] = (w * values[k, :3]).sum()
+    with_grad.sum().backward()
+    return moved, d, gains, kept, with_grad, w.grad
+
+
+@pytest.mark.usefixtures("recorded")
+def test_few_numbers_of_elements_are_not_recorded():
+    program.state.whole = False
+    x, out, rows = torchlike.ones(3), torchlike.zeros(100), torchlike.zeros(100, 3)
+    for k in range(100):
+        out[k] = torchlike.stack([x[0] * k, x[1] + k]).min()
+        rows[k] = (x * k + out[k]).reshape(1, 3)
+        assert k < 20 or not program.state.program.results
+    assert out.tolist() == [float(k) for k in range(100)]
+    assert rows.tolist() == [[2.0 * k] * 3 for k in range(100)]
+
+
+@pytest.mark.usefixtures("recorded")
+def test_rows_that_were_just_computed_are_waited_for():
+    program.state.whole = False
+    x, rows = torchlike.ones(3), torchlike.zeros(100, 3)
+    for k in range(100):
+        rows[k] = x * k + 1
+        assert k < 20 or not program.state.program.results
+    assert rows.tolist() == [[k + 1.0] * 3 for k in range(100)]
+
+
+@same
+def test_rows_of_other_shapes(torch):
+    x, errors = torch.zeros(40, 2, 3), []
+    for k in range(40):
+        x[k] = torch.full((1, 1, 2, 1), float(k)) * torch.ones(3)
+        x[k, 1] = torch.full((1, 3), float(k)) + 1
+        for shape in ((2, 2, 3), (3, 2), (2, 1, 3), (4,)):
+            errors += [caught(x.__setitem__, k, torch.ones(shape) * 2)]
+    return x, errors
+
+
 @pytest.mark.usefixtures("recorded")
 def test_what_is_computed_of_more_is_waited_for_once():
-    x, losses = torchlike.ones(3), torchlike.zeros(100)
+    x, losses = torchlike.ones(1 << 14), torchlike.zeros(100)
     ended = 0
     for k in range(100):
         before = program.state.program
         losses[k] = (x * k).sum() + 1
         ended += program.state.program is not before
     assert ended == 1
-    assert losses.tolist() == [3.0 * k + 1 for k in range(100)]
+    assert losses.tolist() == [float(k << 14) + 1 for k in range(100)]

@@ -41,8 +41,8 @@ _SAVED = {
     "erf": 2.5, "erfc": 15, "lgamma": 7, "digamma": 3, "digamma_backward": 14, "polygamma": 30, "polygamma_backward": 80, "special_zeta": 50,
     "i0": 40, "special_i1": 40, "special_ndtr": 10, "special_log_ndtr": 18, "special_erfcx": 22, "special_entr": 3,
     "gelu": 3.5, "gelu_backward": 2.2, "expm1": 2.4, "log1p": 2.2, "sinh": 2, "acosh": 3.4, "atanh": 2, "hypot": 2.6, "remainder": 2.4, "floor_divide": 4,
-    "softplus": 2.3, "celu": 2, "argmax": 3, "median_dim": 4, "cumsum": 3.5, "cumsum_backward": 3.5, "logcumsumexp_backward": 10, "topk": 15, "searchsorted": 20, "cdist": 50, "cdist_backward": 20,
-    "grid_sampler_2d_backward": 18,
+    "softplus": 2.3, "celu": 2, "argmax": 3, "median_dim": 4, "logcumsumexp_backward": 10, "topk": 15, "searchsorted": 20, "cdist": 50, "cdist_backward": 20,
+    "grid_sampler_2d_backward": 18, "cumsum": 3.5, "cumsum_backward": 3.5,
     **dict.fromkeys(("add", *(name + of for name in ("convolution", "conv_transpose", "linear", "relu", "hardtanh", "native_batch_norm") for of in ("", "_backward"))), 0.6),
     **dict.fromkeys(("sinc", "sinc_backward", "log2", "pow", "mode", "sort", "argsort", "isin", "igamma", "igammac", "standard_gamma", "special_bessel_j0"), 0),
 }

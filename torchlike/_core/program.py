@@ -152,7 +152,7 @@ state.waiting = None  # a finished program that has not run yet: see cut()
 state.limit = LONGEST
 state.loop = None  # the Loop that the last programs may be of, as long as they end by their length
 state.whole = False  # while record_all notes where a sequence leads, all of which is recorded then
-state.elements = None  # a program that has nothing in it yet while a loop over parts of tensors runs: views and what it does with numbers are done at once
+state.elements = None  # a program that has nothing in it yet while a loop over parts of tensors runs: views and what it does with few numbers are done at once
 state.capture = None  # what torch.compile collects while it traces a call: see _compile.py
 lock = threading.RLock()
 _new = object.__new__
@@ -251,7 +251,7 @@ def _at_once(op: Op, values: list, statics: tuple, prog: Program) -> tuple | Non
     except Exception:  # raised where it is recorded
         return None
     if state.limit:
-        if not runs.goes_on(plan) and not (state.elements is prog and (op.free or runs.is_of_numbers(plan))):
+        if not (state.elements is prog and (op.free or runs.is_tiny(plan))) and not runs.goes_on(plan):
             return None
     elif not runs.is_small(plan):  # op by op, there is no program to be part of
         return None

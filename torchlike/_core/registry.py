@@ -36,7 +36,7 @@ class Plan:
     """An op at given avals and statics."""
 
     __slots__ = ("number", "op", "avals", "statics", "outs", "single", "run", "differentiable", "device", "precision", "host", "_numpy", "_xla", "_saved", "_depends", "nodes",
-                 "last_run", "steady", "trust", "lost", "seconds", "of_numbers", "cost", "written", "exact", "joined")
+                 "last_run", "steady", "trust", "lost", "seconds", "tiny", "cost", "written", "exact", "joined")
 
     def __init__(self, op, avals, statics, outs, run, device):
         self.number = next(_numbers)  # tells it from plans that are no more, as its identity does not
@@ -56,7 +56,7 @@ class Plan:
         self.written: tuple | None = None  # what host.py may write
         self.trust = self.lost = 0  # that programs which begin with it are short: see runs.py
         self.seconds: float | None = None  # which a small operation takes, as estimated
-        self.of_numbers: bool | None = None  # whether it is small and computes numbers of numbers
+        self.tiny: bool | None = None  # whether it computes few numbers
 
     def __repr__(self):
         return f"{self.op.name}({', '.join(map(repr, self.avals))}; {self.statics})"

@@ -14,6 +14,7 @@ from .registry import Plan
 STREAK = 8  # short programs and runs in a row, after which any small operation may begin a run
 SMALL = 4 * costs.HOST_OP  # rough seconds of an operation
 LONGEST = costs.DISPATCH  # rough seconds of a run
+TINY = 1.5 * costs.HOST_OP  # the same, of one that takes about as long as one on numbers
 SIGHTS = 3  # short programs that begin with an operation, after which others are expected to go on like them
 LOST, MOST_LOST = 4, 1 << 12  # a longer one takes that many of them back, at first one, and each time this many times as many
 
@@ -88,8 +89,8 @@ def is_small(plan: Plan) -> bool:
     return plan.seconds <= SMALL
 
 
-def is_of_numbers(plan: Plan) -> bool:
-    """Whether an operation computes numbers of numbers."""
-    if plan.of_numbers is None:
-        plan.of_numbers = not any(a.ndim for a in (*plan.avals, *plan.outs) if a is not None) and is_small(plan)
-    return plan.of_numbers
+def is_tiny(plan: Plan) -> bool:
+    """Whether an operation takes about as long as one on numbers."""
+    if plan.tiny is None:
+        plan.tiny = is_small(plan) and plan.seconds <= TINY
+    return plan.tiny

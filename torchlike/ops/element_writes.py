@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import sys
+import weakref
 from operator import mul
 
 import numpy as np
@@ -42,7 +43,11 @@ class Loop:
     writes: dict[int, int] = {}  # per tensor, by its identity
     adds_to: set[int] = set()  # the identities of the tensors to whose elements or parts one adds
     read: tuple | None = None  # the index and the layout of the part that was read last for such a tensor
-    waited: int | None = None  # the identity of the tensor for whose sake the last program was ended that had a number in it
+    waited: weakref.ref | None = None  # the tensor for whose sake the last program was ended that had what is written to it
+
+    @staticmethod
+    def waited_for(t: Tensor) -> bool:
+        return Loop.waited is not None and Loop.waited() is t
 
     @staticmethod
     def runs() -> bool:
@@ -136,23 +141,28 @@ def _element(x: Tensor, dtype: dt.dtype) -> np.ndarray | None:
 
 
 def _number(x: Tensor, t: Tensor) -> np.ndarray | None:
-    """What a tensor without dimensions holds that is written to an element of t. Where that was computed of numbers alone, which may be known elements,
-    the program is ended once there are FEW such writes: then these numbers are computed at once as well. If they are not, nobody waits again."""
+    """What a tensor without dimensions holds that is written to an element of t."""
     dtype = t._value.aval.dtype
     array = _element(x, dtype)
     if array is not None:
-        if Loop.waited == id(t):
+        if Loop.waited_for(t):
             Loop.waited = None
         return array
+    return _element(x, dtype) if not x._value.aval.ndim and is_awaited(x, t) else None
+
+
+def is_awaited(x: Tensor, t: Tensor) -> bool:
+    """Whether what is written to a part of t has been computed for that. Where the last operation made it of few numbers, which may be known
+    elements, the program is ended once there are FEW such writes: then those numbers are computed at once as well. If they are not, nobody waits again."""
     v, prog = x._value, program.state.program
     plan = prog.node.plan  # of the last operation; None after one that failed
-    if (plan is None or v.aval.ndim or x._edge is not None or v.aval.dtype is not dtype or v.epoch is not prog or v.ref != len(prog.results) - 1
-            or not nobody_watches() or not runs.is_of_numbers(plan) or Loop.waited == id(t) or not often(t)):
-        return None
+    if (plan is None or x._edge is not None or v.aval.dtype is not t._value.aval.dtype or v.epoch is not prog or v.ref != len(prog.results) - 1
+            or not nobody_watches() or not runs.is_tiny(plan) or Loop.waited_for(t) or not often(t)):
+        return False
     program.flush("parts written one by one")
-    Loop.waited = id(t)
+    Loop.waited = weakref.ref(t)
     Loop.goes_on()
-    return _element(x, dtype)
+    return True
 
 
 def position(i: int | Tensor) -> int | Tensor | None:

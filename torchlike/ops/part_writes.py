@@ -22,7 +22,7 @@ from .._core.silence import silently
 from .._core.value import Unread, Value
 from .._tensor import Tensor, _new
 from .creation import filled
-from .element_writes import EXACT, RANGES, WRITTEN, Loop, changed, is_alone, is_plain, is_root, made_writable, often, position, writable
+from .element_writes import EXACT, RANGES, WRITTEN, Loop, changed, is_alone, is_awaited, is_plain, is_root, made_writable, often, position, writable
 from .elements import held
 from .index_parsing import cuts_of
 from .parts import link_of
@@ -108,7 +108,7 @@ def _write_at_once(t: Tensor, cuts: list, value: float | bool | Tensor) -> bool:
     if new is None:
         return False
     sizes = _sizes(cuts, t._value.aval.shape)
-    if not sizes or value.__class__ is Tensor and new.shape != sizes:  # elements were tried before
+    if not sizes or value.__class__ is Tensor and new.shape != sizes and not _fits(new.shape, sizes):  # elements were tried before
         return False
     with program.lock:
         if array is None:
@@ -139,6 +139,10 @@ def _known(value: float | bool | Tensor, t: Tensor) -> np.ndarray | float | None
     if v.epoch.__class__ is Unread:
         v.epoch.read(v)
     array = value._known() if v.array is None and value._chain else v.array  # a view of what is known
+    if array is None and is_awaited(value, t):
+        array = value._value.array
+    elif array is not None and Loop.waited_for(t):
+        Loop.waited = None
     return array if array.__class__ is np.ndarray else None
 
 
@@ -167,6 +171,12 @@ def _sizes(cuts: list, shape: tuple) -> tuple[int, ...]:
     for dim, _, n, _ in cuts:
         sizes[dim] = n
     return tuple([n for n in sizes if n >= 0])
+
+
+def _fits(shape: tuple, sizes: tuple) -> bool:
+    """Whether a tensor of that shape is expanded where it is written to a part of these sizes; what it has more dimensions are of size 1."""
+    more = max(len(shape) - len(sizes), 0)
+    return set(shape[:more]) <= {1} and all(n in (1, m) for n, m in zip(reversed(shape[more:]), reversed(sizes)))
 
 
 def _numpy_index(cuts: list) -> tuple:
