@@ -1,6 +1,7 @@
 """Rough estimates of what programs cost and gain: they decide which tier runs one, never what it computes."""
 from __future__ import annotations
 
+import functools
 import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -172,8 +173,9 @@ def work(plan) -> float:
     return sum(sizes[1:-1] if plan.op.overwrites else sizes)
 
 
+@functools.cache
 def _has_products(name: str) -> bool:
-    return not name.startswith("upsample") and any(part in name for part in ("conv", "matmul", "linear"))  # as upsample_bilinear2d has none
+    return not name.startswith("upsample") and ("conv" in name or "matmul" in name or "linear" in name)  # as upsample_bilinear2d has none
 
 
 def _is_depthwise(plan) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -42,9 +43,9 @@ class Plan:
         self.number = next(_numbers)  # tells it from plans that are no more, as its identity does not
         self.op, self.avals, self.statics, self.run, self.device = op, avals, statics, run, device
         self.precision = precision.chosen(op, avals, device)
-        self.single = not isinstance(outs, list)
-        self.outs = tuple(aval(shape, d, device) for shape, d in ([outs] if self.single else outs))
-        self.differentiable = op.differentiable and any(o.dtype.category >= dt.FLOAT for o in self.outs)
+        self.single = outs.__class__ is tuple
+        self.outs = (aval(*outs, device),) if self.single else tuple([aval(shape, d, device) for shape, d in outs])
+        self.differentiable = op.differentiable and (self.outs[0].dtype.category >= dt.FLOAT if self.single else any(o.dtype.category >= dt.FLOAT for o in self.outs))
         self.host = None  # a quicker form of `run` with NumPy
         self.exact = False  # whether what that makes is of the right dtype in any case
         self.joined: dict[tuple, Layout | None] = {}  # of an elementwise operation: layouts of the result by those of the inputs
@@ -336,6 +337,15 @@ def infer(run: Callable, avals) -> tuple | list:
     return [one(s) for s in out] if isinstance(out, (list, tuple)) else one(out)
 
 
+class Form(NamedTuple):
+    """An elementwise operation for arguments of certain dtypes, whatever their shapes: the result's dtype, and Plan's `run`, `host` and `exact`."""
+
+    out: dt.dtype
+    run: Callable
+    host: Callable | None
+    exact: bool = False
+
+
 class Elementwise(Op):
     """Broadcasting, promoting op. `promote`: 'arith' (torch.result_type), 'float' (integers become the default float),
     'bool' (computed in the common type, result bool), 'same' (the first input's type), or a function of the common dtype.
@@ -351,20 +361,37 @@ class Elementwise(Op):
     def __init__(self, name, kernel, *, promote="arith", grads=None, numpy=True, torch_name=None, real=False, ufunc=None):
         super().__init__(name, kernel, numpy=numpy, vjp=None if grads is not None else False, torch_name=torch_name)
         self.promote, self.real, self.ufunc = promote, real, ufunc
+        self.forms: dict[tuple, Form] = {}  # where there are no statics
         if grads is not None:
             self.differentiable = True
             self.derivative = ElementwiseDerivative(self, grads)
 
     def make(self, avals, statics) -> Plan:
-        if all(a is None or a.number for a in avals):
+        for a in avals:
+            if a is not None and not a.number:
+                break
+        else:
             raise TypeError(f"{self.name}(): argument 'input' (position 1) must be Tensor, not {_python_name(avals[0])}")
         device = common_device(self, avals, statics)
+        form = None
+        if not statics:
+            key = (dt.get_default_dtype(), *[a if a is None or a.number else (a.dtype, not a.ndim) for a in avals])
+            form = self.forms.get(key)
+        if form is None:
+            form = self.form(avals, statics)
+            if not statics:
+                self.forms[key] = form
+        plan = Plan(self, avals, statics, (broadcast_shapes(*[a.shape for a in avals if a is not None]), form.out), form.run, device)
+        plan.host, plan.exact = form.host, form.exact
+        return plan
+
+    def form(self, avals, statics) -> Form:
+        """What this operation is for arguments of these dtypes."""
         common = result_dtype(*avals)
         if self.real and common.category == dt.COMPLEX:
             if self.real is not True:
                 raise RuntimeError(self.real) if isinstance(self.real, str) else type(self.real)(*self.real.args)
             raise not_implemented(f"{self.name}_cpu", common)
-        shape = broadcast_shapes(*(a.shape for a in avals if a is not None))
         if self.promote == "float":
             out = compute = common if common.category >= dt.FLOAT else dt.get_default_dtype()
         elif self.promote == "bool":
@@ -383,19 +410,16 @@ class Elementwise(Op):
         def run(xp, *arrays):
             r = kernel(xp, *[None if x is None else cast(xp, x, compute_np) for x in arrays], *statics)
             return r if r.dtype == out_np else cast(xp, r, out_np)
-        plan = Plan(self, avals, statics, (shape, out), run, device)
         casts = [a is not None and (a.number or a.dtype.np != compute_np) for a in avals]
         if self.ufunc is not None and not statics and compute_np.kind in "fciub" and all(
                 not c or compute_np.kind == "f" and (a is FLOAT or a is INT) or compute is dt.int64 and a is INT for a, c in zip(avals, casts)):
             # NumPy takes such a number as `cast` makes it
-            plan.host, plan.exact = self.ufunc, True
-        elif not any(casts) and not statics:
-            plan.host = functools.partial(kernel, np)
-        elif len(casts) == 2 and casts[1] and not casts[0] and not statics:  # a tensor and a number
-            plan.host = lambda x, y: kernel(np, x, cast(np, y, compute_np))
-        else:
-            plan.host = lambda *arrays: kernel(np, *[cast(np, x, compute_np) if c else x for c, x in zip(casts, arrays)], *statics)
-        return plan
+            return Form(out, run, self.ufunc, True)
+        if not any(casts) and not statics:
+            return Form(out, run, functools.partial(kernel, np))
+        if len(casts) == 2 and casts[1] and not casts[0] and not statics:  # a tensor and a number
+            return Form(out, run, lambda x, y: kernel(np, x, cast(np, y, compute_np)))
+        return Form(out, run, lambda *arrays: kernel(np, *[cast(np, x, compute_np) if c else x for c, x in zip(casts, arrays)], *statics))
 
 
 def _python_name(a: Aval | None) -> str:

@@ -7,11 +7,11 @@ import numpy as np
 from .._core import device as dev
 from .._core import dtype as dt
 from .._core.arrays import cast, powers_of_two
-from .._core.aval import broadcast_shapes
+from .._core.aval import broadcast_shapes, result_dtype
 from .._core.errors import class_name, not_implemented
 from .._core.grad_mode import mode
 from .._core.history import warn
-from .._core.registry import OPS, Elementwise, Op
+from .._core.registry import OPS, Elementwise, Op, Plan, common_device
 from .._core.rng_dtypes import cpp_type
 from .._exchange import copied
 from .._kinds import combination
@@ -392,9 +392,6 @@ class _Where(Op):
     pointwise = True
 
     def make(self, avals, statics):
-        from .._core.arrays import cast
-        from .._core.aval import result_dtype
-        from .._core.registry import Plan, common_device
         device = common_device(self, avals, statics)
         out = result_dtype(*avals[1:])
         kind = out.np

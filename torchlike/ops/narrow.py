@@ -6,7 +6,7 @@ import numpy as np
 from .._core import dtype as dt
 from .._core.arrays import cast
 from .._core.aval import result_dtype
-from .._core.registry import Elementwise, Plan
+from .._core.registry import Elementwise, Form
 
 NARROW = frozenset({dt.float16, dt.bfloat16})
 
@@ -20,14 +20,15 @@ def _others(avals: tuple) -> tuple[dt.dtype, list[bool]]:
 class Rounded(Elementwise):
     """A number is rounded to the 16 bits of the tensors first."""
 
-    def make(self, avals: tuple, statics: tuple) -> Plan:
-        plan = super().make(avals, statics)
+    def form(self, avals: tuple, statics: tuple) -> Form:
+        form = super().form(avals, statics)
         common, others = _others(avals)
-        if common in NARROW and any(others):
-            host, run, kind = plan.host, plan.run, common.np
-            plan.host = lambda *arrays: host(*[np.asarray(x, kind) if other else x for x, other in zip(arrays, others)])
-            plan.run = lambda xp, *arrays: run(xp, *[stepped(xp, cast(xp, x, kind)) if other else x for x, other in zip(arrays, others)])
-        return plan
+        if common not in NARROW or not any(others):
+            return form
+        host, run, kind = form.host, form.run, common.np
+        return form._replace(
+            host=lambda *arrays: host(*[np.asarray(x, kind) if other else x for x, other in zip(arrays, others)]),
+            run=lambda xp, *arrays: run(xp, *[stepped(xp, cast(xp, x, kind)) if other else x for x, other in zip(arrays, others)]))
 
 
 def stepped(xp, x):
@@ -43,14 +44,14 @@ class Scaled(Elementwise):
     """x + a * y: `a` is rounded to 16 bits, the sum once in the end. (torch does so for whole vectors; after the last one, some 30 elements at most,
     it rounds the product as well.)"""
 
-    def make(self, avals: tuple, statics: tuple) -> Plan:
-        plan = super().make(avals, statics)
+    def form(self, avals: tuple, statics: tuple) -> Form:
+        form = super().form(avals, statics)
         common, others = _others(avals)
-        if common in NARROW:
-            kernel, out, kind, wide = self.kernel, plan.outs[0].dtype.np, common.np, np.dtype(np.float32)
+        if common not in NARROW:
+            return form
+        kernel, out, kind, wide = self.kernel, form.out.np, common.np, np.dtype(np.float32)
 
-            def run(xp, *arrays):
-                rounded = [stepped(xp, cast(xp, x, kind)) if other else x for x, other in zip(arrays, others)]
-                return cast(xp, kernel(xp, *[cast(xp, x, wide) for x in rounded]), out)
-            plan.run, plan.host = run, None
-        return plan
+        def run(xp, *arrays):
+            rounded = [stepped(xp, cast(xp, x, kind)) if other else x for x, other in zip(arrays, others)]
+            return cast(xp, kernel(xp, *[cast(xp, x, wide) for x in rounded]), out)
+        return form._replace(run=run, host=None)
