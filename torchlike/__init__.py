@@ -8,6 +8,8 @@ _collecting, _before = _gc.isenabled(), len(_gc.get_objects())
 _gc.disable()  # what an import makes stays: looking for garbage in it takes a quarter of the time
 try:
     from ._core import garbage as _garbage
+    from ._core import logs as _logs
+    _logs.quieten()
     from . import ops  # noqa: F401  (publishes functions and methods, and loads nearly everything; must come first)
     from . import _alias, _tensor_str, _tracebacks, version
     from . import _compile, accelerator, amp, autograd, backends, cuda, fft, jit, linalg, nn, optim, random, serialization, special, utils  # noqa: F401
