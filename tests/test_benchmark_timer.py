@@ -35,6 +35,20 @@ def test_tables(options):
     assert found[0] == found[1]
 
 
+@pytest.mark.parametrize("code", [
+    {"stmt": "x * y", "setup": "\n        x = 1\n        y = 2\n        "},
+    {"stmt": "\n        z = x\n        z += 1\n    ", "setup": "x = 1"},
+    {"stmt": "  1", "setup": "\n    x = 1\n"},
+    {"stmt": "a = 1\nb = 2", "setup": "x = 1\nif x:\n    y = 2", "sub_label": "s", "description": "d"},
+    {"stmt": "a = 1\nb = 2", "label": "L"},
+])
+def test_code_as_it_is_shown(code):
+    """Statements and setups of several lines, indented as the program has them: shown as torch shows them."""
+    tasks = [importlib.import_module(f"{package}.utils.benchmark").Timer(**code).timeit(2).task_spec for package in ("torchlike", "torch")]
+    ours, real = ((t.stmt, t.setup, t.title, t.setup_str(), t.summarize()) for t in tasks)
+    assert ours == real
+
+
 @pytest.mark.parametrize("wrong", [((3,), {}), (("1",), {"language": "rust"}), (("1",), {"global_setup": "x"})])
 def test_refused(wrong):
     told = []

@@ -27,6 +27,11 @@ def _computed(value: Any) -> None:
                 array.block_until_ready()
 
 
+def _flush_left(code: str) -> str:
+    """Code as it is shown: without the indentation that all lines share, a line break before it and blanks after it."""
+    return textwrap.dedent(code).removeprefix("\n").rstrip()
+
+
 def _loop(stmt: str, setup: str) -> Any:
     """Code of a function `run(n, timer)`: the setup, then the time of n statements."""
     body = ast.parse(textwrap.dedent(stmt).strip()).body
@@ -69,7 +74,7 @@ class Timer:
         scope.setdefault("torch", torchlike)
         exec(_loop(stmt, setup), scope)
         self._run, self._timer = scope["run"], timer
-        self._task_spec = TaskSpec(stmt, setup, global_setup, label, sub_label, description, env, num_threads)
+        self._task_spec = TaskSpec(_flush_left(stmt), _flush_left(setup), global_setup, label, sub_label, description, env, num_threads)
 
     def timeit(self, number: int = 1_000_000) -> Measurement:
         """One block of `number` runs, after a few that are not counted."""

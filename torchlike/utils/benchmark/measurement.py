@@ -4,6 +4,7 @@ from __future__ import annotations
 import contextlib
 import math
 import statistics
+import textwrap
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -51,6 +52,10 @@ def set_torch_threads(n: int) -> Iterator[None]:
         F["set_num_threads"](before)
 
 
+def _block(head: str, code: str) -> str:
+    return f"{head}\n{textwrap.indent(code, '  ')}"
+
+
 @dataclass(frozen=True)
 class TaskSpec:
     """A statement and how to call it in tables."""
@@ -67,13 +72,15 @@ class TaskSpec:
     @property
     def title(self) -> str:
         """Label and sub-label, or the statement."""
+        if not self.label and "\n" in self.stmt:
+            return _block(f"stmt:{f' ({self.sub_label})' if self.sub_label else ''}", self.stmt)
         return f"{self.label or self.stmt}{f': {self.sub_label}' if self.sub_label else ''}"
 
     def setup_str(self) -> str:
         """The setup as it is shown; nothing for a plain one."""
         if self.setup == "pass" or not self.setup:
             return ""
-        return f"setup:\n  {self.setup}" if "\n" in self.setup else f"setup: {self.setup}"
+        return _block("setup:", self.setup) if "\n" in self.setup else f"setup: {self.setup}"
 
     def summarize(self) -> str:
         """Title, description and setup."""
