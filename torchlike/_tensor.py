@@ -432,6 +432,7 @@ class Tensor(Fields, metaclass=Shown):
     def requires_grad(self, value: bool):
         if not isinstance(value, bool):
             raise RuntimeError("requires_grad must be a bool")
+        self._find_edge()  # a view of what was written may have a graph by now
         if value:
             if self._edge is None or self._edge.__class__ is Outside:
                 if self._inference and not mode.inference:

@@ -237,6 +237,8 @@ def vdot(input, other: Tensor) -> Tensor:
 @public(out=True)
 def inner(input, other: Tensor) -> Tensor:
     """Products summed over the last dimensions."""
+    if not isinstance(other, Tensor):
+        raise TypeError(f"inner(): argument 'other' (position 2) must be Tensor, not {class_name(other)}")
     if not input.ndim or not other.ndim:
         return input * other
     if input.shape[-1] != other.shape[-1]:

@@ -19,7 +19,10 @@ from .totals import total
 def norm_of(xp, x, p, dims, keepdim):
     wide = x.astype(accumulator(x.dtype)) if xp is not np else x.astype(accumulator(x.dtype), copy=False)
     a = wide if p == 2 and wide.dtype.kind == "f" else xp.abs(wide)
-    if p == 2:
+    if p and math.prod(x.shape[d] for d in dims) == 1:  # of one element each: nothing overflows, nothing is lost
+        r = xp.abs(wide)
+        r = r if keepdim else xp.squeeze(r, dims)
+    elif p == 2:
         r = xp.sqrt(total(a * a, dims, keepdim) if xp is np else xp.sum(a * a, axis=dims, keepdims=keepdim))
     elif p == 1:
         r = total(a, dims, keepdim) if xp is np else xp.sum(a, axis=dims, keepdims=keepdim)

@@ -257,6 +257,12 @@ def _no_int_zero(a, b):
     integral = all(not isinstance(x, (float, complex)) and (not isinstance(x, Tensor) or x.dtype.category < dt.FLOAT) for x in (a, b))
     if not integral:
         return
+    if isinstance(a, Tensor) and a.dtype is not dt.bool_ and (a.ndim or not isinstance(b, Tensor)):  # in whose type a number is taken: 256 is 0 in 8 bits
+        bits = 8 * a.dtype.itemsize
+        if not isinstance(b, Tensor):
+            b = b % 2 ** bits
+        elif not b.ndim and 8 * b.dtype.itemsize > bits:
+            b = b.to(a.dtype)
     if isinstance(b, Tensor):
         array = b._current().array
         if isinstance(array, np.ndarray) and array.size and not array.all() and not (isinstance(a, Tensor) and not a.numel()):

@@ -215,14 +215,23 @@ def equal(input, other: Tensor) -> bool:
 
 
 _FEW = 4096  # elements that are compared before all others
-_ISCLOSE = Elementwise("isclose", lambda xp, x, y, rtol, atol, nan: _close(xp, x, y, rtol, atol, nan), promote="bool")
+_ISCLOSE = Elementwise("isclose", lambda xp, x, y, *settings: _close(xp, x, y, *settings), promote="bool")
 
 
-def _close(xp, x, y, rtol, atol, nan):
+def _close(xp, x, y, rtol, atol, nan, kind, compare_only):
+    near = x == y
+    if nan:
+        near = near | ((x != x) & (y != y))
+    if compare_only:
+        return near
     if x.dtype.kind in "iub":
-        x, y = x.astype(np.float64), y.astype(np.float64)
-    near = (x == y) | (xp.isfinite(x) & xp.isfinite(y) & (xp.abs(x - y) <= atol + rtol * xp.abs(y)))
-    return near | ((x != x) & (y != y)) if nan else near
+        x, y = x.astype(kind), y.astype(kind)
+
+    def step(r):  # 16-bit floats are rounded after each, as in torch: the sum of atol and the rest decides at its edge
+        return r if r.dtype.itemsize == kind.itemsize or r.dtype.kind == "c" else r.astype(kind).astype(r.dtype)
+
+    off, allowed = step(xp.abs(step(x - y))), step(atol + xp.abs(step(rtol * y)))
+    return near | (xp.isfinite(off) & (off <= allowed))  # a complex difference may be infinite where its parts are not
 
 
 @public()
@@ -231,13 +240,12 @@ def isclose(input, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_
     if input.dtype is not other.dtype:
         raise RuntimeError(f"{input.dtype.short} did not match {other.dtype.short}")
     rtol, atol = real(rtol, "isclose", "rtol", 3), real(atol, "isclose", "atol", 4)
-    if rtol < 0:
+    if not rtol >= 0:
         raise RuntimeError(f"rtol must be greater than or equal to zero, but got {rtol}")
-    if atol < 0:
+    if not atol >= 0:
         raise RuntimeError(f"atol must be greater than or equal to zero, but got {atol}")
-    if not rtol and not atol and input.dtype.category < dt.FLOAT:
-        return FUNCTIONS["eq"](input, other)  # float64 does not tell all whole numbers apart
-    return apply(_ISCLOSE, (input, other), (float(rtol), float(atol), bool(equal_nan)))
+    kind = dt.get_default_dtype() if input.dtype.category < dt.FLOAT else input.dtype.to_real()
+    return apply(_ISCLOSE, (input, other), (float(rtol), float(atol), bool(equal_nan), kind.np, not rtol and not atol))
 
 
 @public()

@@ -452,8 +452,11 @@ def trapezoid(y: Tensor, x=None, *, dx=None, dim: int = -1) -> Tensor:
     dx = _only_one(x, dx, "trapezoid")
     if not y.ndim:
         raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
-    if not y.shape[as_dim(dim, y.ndim)]:
-        return y.sum(dim)
+    d = as_dim(dim, y.ndim)
+    if not y.shape[d]:
+        return y.new_zeros([*y.shape[:d], *y.shape[d + 1:]])
+    if x is None and y.dtype is not dt.bool_:  # in this order sums of integers of 8 bits are int64
+        return (y.sum(d) - (y.select(d, 0) + y.select(d, -1)) * 0.5) * dx
     sums, distance, d = _neighbours(y, x, dx, dim, "trapezoid")
     return (sums * distance).sum(d) / 2
 
@@ -464,7 +467,7 @@ def cumulative_trapezoid(y: Tensor, x=None, *, dx=None, dim: int = -1) -> Tensor
     if not y.ndim:
         raise IndexError("slice() cannot be applied to a 0-dim tensor.")
     sums, distance, d = _neighbours(y, x, _only_one(x, dx, "cumulative_trapezoid"), dim, "cumulative_trapezoid")
-    return cumsum(sums * distance, d) / 2
+    return cumsum(distance / 2 * sums, d) if x is None else cumsum(sums * distance, d) / 2
 
 
 @public(method=False)

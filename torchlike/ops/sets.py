@@ -173,6 +173,8 @@ def unique_consecutive(input, return_inverse: bool = False, return_counts: bool 
 
 def _isin(xp, x, among, dtype, invert):
     x, among = cast(xp, x, dtype.np), cast(xp, among, dtype.np)
+    if xp is np and x.dtype.kind == "V":
+        x, among = x.astype(np.float32), among.astype(np.float32)  # NumPy does not know the other types' NaN
     return xp.isin(x, among, invert=invert)
 
 
