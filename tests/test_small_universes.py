@@ -1,7 +1,10 @@
 """Programs that an enumeration found: all combinations of a small grammar were run on both libraries, and these differed. And the
 enumerations themselves, where they take seconds."""
+import numpy as np
 import pytest
 from test_expressions import lines, outcome
+
+from torchlike._core import executor
 
 WRITTEN_VIEWS = """
 a = torch.ones(3, requires_grad=True); x = torch.zeros(2, 3); v = x[0]; x[0] = a * 2; v.requires_grad_(); v.sum().backward(); a.grad, v.requires_grad, v.is_leaf
@@ -41,7 +44,52 @@ x = torch.tensor(1e30 + 1e30j); torch.linalg.vector_norm(x), torch.linalg.vector
 torch.nn.functional.normalize(torch.tensor([[1e30, -1e30, 2.0]]), dim=0)
 """
 
+INFINITIES = """
+x = torch.tensor([float("inf"), 200.0, -float("inf")], requires_grad=True); y = x.detach().flip(0).requires_grad_(); torch.logaddexp(x, y).sum().backward(); x.grad, y.grad
+x = torch.tensor([float("inf"), 300.0, 1.0], requires_grad=True); y = x.detach().flip(0).requires_grad_(); torch.logaddexp2(x, y).sum().backward(); x.grad, y.grad
+x = torch.tensor([1.0, 0.7, 1e20]); y = torch.tensor([0.1, 0.1, 3.0], requires_grad=True); torch.remainder(x, y).sum().backward(); y.grad
+x = torch.ones(1, 4, 3); x[0, 0, 1] = float("inf"); F.local_response_norm(x, 3)
+p = nn.Parameter(torch.ones(4)); o = torch.optim.Rprop([p]); [(setattr(p, "grad", torch.full((4,), g)), o.step()) for g in (1.0, float("nan"), -1.0, 1.0)]; p, o.state[p]
+"""
 
-@pytest.mark.parametrize("program", lines(WRITTEN_VIEWS, NARROW_NUMBERS, CLOSE, ONE_ELEMENT_NORMS))
+
+@pytest.mark.parametrize("program", lines(WRITTEN_VIEWS, NARROW_NUMBERS, CLOSE, ONE_ELEMENT_NORMS, INFINITIES))
 def test_same_outcome(oracle, subject, program):
     assert outcome(subject, program) == outcome(oracle, program)
+
+
+RESIZED = {
+    **{f"linear to {s}": ((1, 2, 20), 3, lambda torch, x, s=s: torch.nn.functional.interpolate(x, size=s, mode="linear")) for s in (3, 7, 13, 40)},
+    **{f"means of {s}": ((1, 2, 20), 3, lambda torch, x, s=s: torch.nn.functional.adaptive_avg_pool1d(x, s)) for s in (3, 7, 13, 40)},
+    **{f"{mode} to {s}": ((1, 2, 6, 8), 19, lambda torch, x, s=s, mode=mode: torch.nn.functional.interpolate(x, size=s, mode=mode))
+       for mode in ("bilinear", "bicubic", "area") for s in ((3, 5), (9, 11), (12, 16))},
+    "smooth": ((1, 2, 6, 8), 19, lambda torch, x: torch.nn.functional.interpolate(x, size=(4, 11), mode="bilinear", antialias=True)),
+    "from many": ((1, 1, 2, 300), 100, lambda torch, x: torch.nn.functional.interpolate(x, size=(1, 9), mode="bilinear", antialias=True)),
+    "trilinear": ((1, 2, 4, 4, 4), 42, lambda torch, x: torch.nn.functional.interpolate(x, size=(7, 3, 5), mode="trilinear")),
+    "means in space": ((1, 2, 4, 4, 4), 42, lambda torch, x: torch.nn.functional.adaptive_avg_pool3d(x, (3, 3, 2))),
+}
+
+
+@pytest.mark.parametrize("value", [float("inf"), float("nan")])
+@pytest.mark.parametrize("tier", ["numpy", "compiled"])
+@pytest.mark.parametrize("name", RESIZED)
+def test_infinities_stay_where_they_are(oracle, subject, name, tier, value):
+    """What is no number in an image is none in the pixels made of it, and nowhere else; so in the gradient."""
+    shape, place, resize = RESIZED[name]
+
+    def run(torch):
+        x = torch.arange(float(np.prod(shape))).reshape(shape)
+        x.view(-1)[place] = value
+        x.requires_grad_()
+        y = resize(torch, x)
+        g = torch.ones(y.shape)
+        g.view(-1)[g.numel() // 2] = value
+        y.backward(g)
+        return y.detach().numpy(), x.grad.numpy()
+    with executor.tier(tier):
+        found = run(subject)
+    expected = run(oracle)
+    np.testing.assert_array_equal(np.isfinite(found[0]), np.isfinite(expected[0]))
+    for made, wanted in zip(found, expected):  # torch's gradient is NaN also where a weight of zero meets an infinity
+        finite = np.isfinite(wanted)
+        np.testing.assert_allclose(made[finite], wanted[finite], rtol=1e-4, atol=1e-4)

@@ -306,7 +306,7 @@ def _fmod(xp, x, y):
     return exact_fmod(xp, x, y)
 
 
-_REMAINDER = Rounded("remainder", _remainder, promote=only("remainder_cpu", dt.INT, dt.FLOAT), grads=(lambda xp, g: g, lambda xp, g, x, y: -g * xp.floor(x / y)))
+_REMAINDER = Rounded("remainder", _remainder, promote=only("remainder_cpu", dt.INT, dt.FLOAT), grads=(lambda xp, g: g, lambda xp, g, x, y: -g * _floor_div(xp, x, y)))
 _FMOD = Rounded("fmod", _fmod, promote=only("fmod_cpu", dt.INT, dt.FLOAT), grads=(lambda xp, g: g, lambda xp, g, x, y: -g * xp.trunc(x / y)))
 
 
@@ -495,11 +495,16 @@ def _logaddexp(xp, x, y):
     return xp.logaddexp(x, y)
 
 
+def _below(xp, x, y, out):
+    """x - out; 0 where x is all there is, also where it is infinite."""
+    return choose(xp, (x == out) & (x != y), xp.zeros_like(out), x - out)
+
+
 logaddexp = binary("logaddexp", _logaddexp,
                    promote=only("logaddexp_cpu", dt.FLOAT), inplace=False, grads=(
-    lambda xp, g, x, out: g * conj(xp, xp.exp(x - out)), lambda xp, g, y, out: g * conj(xp, xp.exp(y - out))))
+    lambda xp, g, x, y, out: g * conj(xp, xp.exp(_below(xp, x, y, out))), lambda xp, g, x, y, out: g * conj(xp, xp.exp(_below(xp, y, x, out)))))
 logaddexp2 = binary("logaddexp2", lambda xp, x, y: xp.logaddexp2(x, y), promote=only("logaddexp2_cpu", dt.FLOAT), inplace=False, grads=(
-    lambda xp, g, x, out: g * xp.exp2(x - out), lambda xp, g, y, out: g * xp.exp2(y - out)), real=True)
+    lambda xp, g, x, y, out: g * xp.exp2(_below(xp, x, y, out)), lambda xp, g, x, y, out: g * xp.exp2(_below(xp, y, x, out))), real=True)
 
 
 def _xlogy(xp, x, y):

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .._tensor import Tensor
+from ..ops.basic import sign_of
 from . import _maths as m
 from ._rules import Rule, step_tensor, zeros
 from .optimizer import Optimizer, ParamsT, _use_grad_for_differentiable, check_learning_rate, closure_loss
@@ -16,11 +17,11 @@ def _rule(xp, p, g, state, numbers, flags):
     before, size = state
     if flags[0]:
         g = -g
-    turn = xp.sign(g * before)
-    factor = m.like(xp, xp.where(turn > 0, grow, xp.where(turn < 0, shrink, xp.where(turn == 0, 1.0, turn))), p)
+    turn = g * before
+    factor = m.like(xp, xp.where(turn > 0, grow, xp.where(turn < 0, shrink, 1.0)), p)
     size = m.like(xp, xp.clip(size * factor, smallest, largest), p)
     g = xp.where(turn < 0, xp.zeros((), g.dtype), g)
-    return m.addcmul(xp, p, xp.sign(g), size, -1.0), g, size
+    return m.addcmul(xp, p, sign_of(xp, g), size, -1.0), g, size
 
 
 _RPROP = Rule("rprop", _rule)

@@ -320,8 +320,9 @@ def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: flo
     if input.dtype.category != dt.FLOAT and input.dtype is not dt.int64:
         raise not_implemented("avg_pool2d" if input.ndim == 3 else "avg_pool3d_out_frame", input.dtype)
     square, size = input * input, as_int(size, "size")
+    from ...ops.creation import zeros_like
     from ...ops.joining import cat
-    zeros = square[:, :1] * 0
+    zeros = zeros_like(square[:, :1])
     padded = cat([zeros] * (size // 2) + [square] + [zeros] * ((size - 1) // 2), 1)
     total = padded.unfold(1, size, 1).sum(-1)
     mean = total / size if total.is_floating_point() else total // size  # torch's average pools of integers are integers

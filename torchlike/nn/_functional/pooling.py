@@ -398,6 +398,22 @@ def _edges(n: int, out: int) -> list[tuple[int, int]]:
     return [(i * n // out, -(-(i + 1) * n // out)) for i in range(out)]
 
 
+def _window_means(x: Tensor, axis: int, size: int, count: int, input: Tensor | None) -> Tensor:
+    """Means of `count` windows of an axis, of lengths that differ by one: sums of each window's own elements, of which some may be infinite."""
+    edges = np.array(_edges(size, count)).reshape(count, 2)
+    lengths = edges[:, 1] - edges[:, 0]
+    longest = int(lengths.max(initial=0))
+    places = edges[:, :1] + np.arange(longest)
+    parts = x.index_select(axis, as_tensor_value(np.minimum(places, size - 1).ravel(), x.device))
+    if input is not None:
+        parts = gradient_format(parts, input, (4,))
+    parts = parts.unflatten(axis, (count, longest))
+    shape = [count, longest] + [1] * (x.ndim - axis - 1)
+    if (lengths < longest).any():
+        parts = parts.masked_fill(as_tensor_value((places >= edges[:, 1:]).reshape(shape), x.device), 0)
+    return parts.sum(axis + 1) / as_tensor_value(lengths.astype(x.dtype.np).reshape([count] + shape[2:]), x.device)
+
+
 def _adaptive_avg(n: int):
     name, node = f"adaptive_avg_pool{n}d", _node("AdaptiveAvg", n)
     kernel = ("adaptive_avg_pool2d", "adaptive_avg_pool3d_cpu")[n == 3]
@@ -416,14 +432,8 @@ def _adaptive_avg(n: int):
             return named(keep_format(made, input, ranks=(4, 5) if whole else (4,)), "MeanBackward1" if whole and n > 1 else node, input)
         kind = input.dtype
         made = input.float() if kind.itemsize == 2 else input  # rounded once, as torch
-        for i, (s, o) in reversed([*enumerate(zip(shape, sizes))]):  # what is transposed for the others is small then
-            weights = np.zeros((s, o), made.dtype.np)
-            for k, (a, b) in enumerate(_edges(s, o)):
-                weights[a:b, k] = 1 / (b - a)
-            turned = made.transpose(-n + i, -1)
-            if made is input:
-                turned = gradient_format(turned, input, (4,))
-            made = turned.matmul(as_tensor_value(weights, input.device)).transpose(-n + i, -1)
+        for i, (s, o) in reversed([*enumerate(zip(shape, sizes))]):
+            made = _window_means(made, made.ndim - n + i, s, o, input if made is input else None)
         made = made.clone(memory_format=contiguous_format)  # `contiguous` leaves the strides of dimensions of length 1
         return named(keep_format(made.to(kind), input, ranks=(4,)), node, input)
     f.__name__ = f.__qualname__ = name

@@ -23,32 +23,35 @@ _BAND = 16  # outputs that one small matrix product makes
 _SHORT = 192  # elements up to which XLA's gathers along the last axis lose to a matrix product
 
 
-def _matrix(n: int, out: int, mode: str, align: bool, scale: float | None, antialias: bool, kind: str) -> np.ndarray:
-    """The (out, n) matrix of the map along one dimension; `kind` is the float type torch computes positions in."""
+@functools.lru_cache(maxsize=256)
+def _taps(n: int, out: int, mode: str, align: bool, scale: float | None, antialias: bool, kind: str) -> tuple[np.ndarray, np.ndarray]:
+    """(positions, weights), (outputs, taps), of the map along one dimension; `kind` is the float type torch computes positions in."""
     real = np.dtype("float32" if mode.startswith("nearest") else kind).type
     step = _step(n, out, align, scale, real)
     i = np.arange(out, dtype=real)
-    w = np.zeros((out, n), real)
-    rows = np.arange(out)
     if mode.startswith("nearest"):
         at = i * step if mode == "nearest" else (i + real(0.5)) * step
-        w[rows, np.minimum(np.floor(at).astype(np.int64), n - 1)] = 1
-    elif antialias:
+        return np.minimum(np.floor(at).astype(np.int64), n - 1)[:, None], np.ones((out, 1), real)
+    if antialias:
         columns, f = _antialiased(n, out, step, mode)
-        at, k = np.nonzero(f)
-        w[at, columns[at, k]] = f[at, k]
-    elif mode == "bicubic":
+        return np.where(f == 0, columns[:, :1], columns), f
+    if mode == "bicubic":
         at = i * step if align else _middles(step, i)
         floor = np.floor(at)
-        for k, c in enumerate(_cubic_weights(at - floor)):
-            np.add.at(w, (rows, np.clip(floor.astype(np.int64) + k - 1, 0, n - 1)), c)
-    else:
-        at = i * step if align else np.maximum(_middles(step, i), real(0))
-        low = np.minimum(at.astype(np.int64), n - 1)
-        part = np.clip(at - low.astype(real), real(0), real(1))
-        np.add.at(w, (rows, low), 1 - part)
-        np.add.at(w, (rows, np.minimum(low + 1, n - 1)), part)
-    return w
+        return np.clip(floor.astype(np.int64)[:, None] + np.arange(-1, 3), 0, n - 1), np.stack(_cubic_weights(at - floor), 1)
+    at = i * step if align else np.maximum(_middles(step, i), real(0))
+    low = np.minimum(at.astype(np.int64), n - 1)
+    part = np.clip(at - low.astype(real), real(0), real(1))
+    return np.stack([low, np.minimum(low + 1, n - 1)], 1), np.stack([1 - part, part], 1)
+
+
+def _matrix(*spec) -> np.ndarray:
+    """The (outputs, inputs) matrix of the map along one dimension."""
+    at, weights = _taps(*spec)
+    m = np.zeros((len(at), spec[0]), weights.dtype)
+    for k in range(at.shape[1]):
+        np.add.at(m, (np.arange(len(at)), at[:, k]), weights[:, k])
+    return m
 
 
 def _step(n: int, out: int, align: bool, scale: float | None, real: type) -> np.floating:
@@ -128,8 +131,11 @@ def _table(spec: tuple, transposed: bool):
     taps = int((m != 0).sum(1).max())
     if taps > _MANY and taps * 4 > m.shape[1]:
         return None, np.ascontiguousarray(m)
+    if not transposed and spec[-1] != "uint8":
+        return _taps(*spec)
     order = np.argsort(m == 0, axis=1, kind="stable")[:, :taps]
-    return order, np.take_along_axis(m, order, 1)
+    weights = np.take_along_axis(m, order, 1)
+    return np.where(weights == 0, order[:, :1], order), weights  # no others than its own: what is infinite there would be NaN here
 
 
 @functools.lru_cache(maxsize=256)
@@ -165,6 +171,36 @@ def _product(xp, x, m):
     return x @ m if xp is np else xp.matmul(x, m, precision=lax.Precision.HIGHEST)
 
 
+def _kept_apart(xp, x, y, axis: int, spec: tuple, transposed: bool):
+    """`y`, a product of x with a matrix that is mostly zeros; where x has infinities or NaN, which it spreads to all, sums of each output's own inputs."""
+    fewer = x if x.size < y.size else y
+    if xp is np:
+        return y if np.isfinite(np.add.reduce(fewer, axis=None)) else _by_taps(np, x, axis, spec, transposed)
+    return lax.cond(xp.isfinite(xp.sum(fewer)), lambda x, y: y, lambda x, y: _by_taps(xp, x, axis, spec, transposed), x, y)
+
+
+def _by_taps(xp, x, axis: int, spec: tuple, transposed: bool):
+    at, weights = _taps(*spec)
+    shape, weights = (-1,) + (1,) * (x.ndim - axis - 1), weights.astype(x.dtype)
+    sums = xp.zeros((*x.shape[:axis], spec[0] if transposed else spec[1], *x.shape[axis + 1:]), x.dtype)
+
+    def add(k, sums):
+        places, w = (at[:, k], weights[:, k]) if xp is np else (xp.asarray(at)[:, k], xp.asarray(weights)[:, k])
+        if not transposed:
+            return sums + xp.take(x, places, axis=axis) * w.reshape(shape)
+        target = (slice(None),) * axis + (places,)
+        if xp is not np:
+            return sums.at[target].add(x * w.reshape(shape))
+        np.add.at(sums, target, x * w.reshape(shape))
+        return sums
+
+    if xp is not np:
+        return lax.fori_loop(0, at.shape[1], add, sums)
+    for k in range(at.shape[1]):
+        sums = add(k, sums)
+    return sums
+
+
 def _along(xp, x, axis: int, spec: tuple, transposed: bool):
     n, out, mode = spec[:3]
     if mode.startswith("nearest") and out % n == 0 and (spec[4] is None or spec[4] * n == out):
@@ -176,13 +212,14 @@ def _along(xp, x, axis: int, spec: tuple, transposed: bool):
             return functools.reduce(np.add, [copies[(slice(None),) * (axis + 1) + (i,)] for i in range(k)])
         return xp.sum(copies, axis=axis + 1)
     if xp is np and not mode.startswith("nearest"):
-        return _along_numpy(x, axis, spec, transposed)
+        return _kept_apart(np, x, _along_numpy(x, axis, spec, transposed), axis, spec, transposed)
     taken = mode.startswith("nearest") and not transposed  # as it is: in a product, infinities would spread
     if xp is not np and not taken and axis == x.ndim - 1 and x.shape[axis] <= _SHORT and spec[-1] != "uint8":
-        return _product(xp, x, _weights(spec, not transposed).astype(x.dtype))
+        return _kept_apart(xp, x, _product(xp, x, _weights(spec, not transposed).astype(x.dtype)), axis, spec, transposed)
     at, weights = _table(spec, transposed)
     if at is None:
-        return xp.moveaxis(_product(xp, xp.moveaxis(x, axis, -1), weights.T.astype(x.dtype)), -1, axis)
+        y = xp.moveaxis(_product(xp, xp.moveaxis(x, axis, -1), weights.T.astype(x.dtype)), -1, axis)
+        return y if spec[-1] == "uint8" else _kept_apart(xp, x, y, axis, spec, transposed)
     shape = (-1,) + (1,) * (x.ndim - axis - 1)
     total = None
     for k in range(at.shape[1]):

@@ -283,12 +283,18 @@ def _heaviside(g: Graph, x: Any, at_zero: Any) -> Var:
 
 
 @translates("isclose")
-def _isclose(g: Graph, x: Any, y: Any, rtol: float, atol: float, nan: bool) -> Var:
+def _isclose(g: Graph, x: Any, y: Any, rtol: float, atol: float, nan: bool, kind: np.dtype, compare_only: bool) -> Var:
     if nan:
         return NotImplemented
     x, y = common(g, x, y)
+    same = g.op("Equal", x, y)
+    if compare_only:
+        return same
+    if x.dtype.category < dt.FLOAT:
+        x, y = (g.cast(v, dt.from_numpy_dtype(kind)) for v in (x, y))
+    off = g.op("Abs", g.op("Sub", x, y))
     room = g.op("Add", g.scalar(atol, x.dtype), g.op("Mul", g.scalar(rtol, x.dtype), g.op("Abs", y)))
-    return g.op("Or", g.op("Equal", x, y), g.op("LessOrEqual", g.op("Abs", g.op("Sub", x, y)), room))
+    return g.op("Or", same, g.op("And", g.op("LessOrEqual", off, room), g.op("Not", g.op("IsInf", off))))
 
 
 @translates("nan_to_num")
