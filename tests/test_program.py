@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import torchlike as torch
-from torchlike._core import disk_cache, executor, history, host, mappings, program, runs
+from torchlike._core import disk_cache, executor, history, host, mappings, program, runs, trie
 from torchlike._core.numbers import PATIENCE, Numbers
 from torchlike._core.registry import OPS
 from torchlike._core.silence import silently
@@ -918,3 +918,45 @@ def test_files_beside_the_package_are_the_programs():
     name = os.path.dirname(torch.__file__) + "_more.py"
     exec(compile("(x * 2).sum().item()", name, "exec"), {"x": torch.ones(3)})
     assert history.entries[-1].place == (name, 1)
+
+
+@recorded
+def test_programs_that_return_seldom_are_forgotten(monkeypatch):
+    """Changing programs, some of which return in the end, do not add up; whoever stands inside a forgotten one goes on."""
+    monkeypatch.setattr(executor, "UNSEEN", 50)
+    program.state.whole = False
+    w = torch.linspace(0.1, 1, 9).view(3, 3).requires_grad_()
+
+    def gradient(turns):
+        x, want = w, np.linspace(0.1, 1, 9, dtype=np.float32).reshape(3, 3)
+        for t in turns:
+            x = x * 1.01 if t else x + 0.01
+        x.sum().backward()
+        got, w.grad = w.grad.tolist(), None
+        np.testing.assert_allclose(got, np.full_like(want, 1.01 ** sum(turns)), rtol=1e-6)
+
+    sizes = []
+    for k in range(400):
+        turns = [k >> i & 1 for i in range(9)]
+        for _ in range(3):  # the first sight, the walk, its return
+            gradient(turns)
+        sizes.append((len(executor.infos), trie.trie.size))
+        if k == 200:
+            held = w * 3.0  # recorded where others are forgotten
+            for t in turns[:4]:
+                held = held * 1.01 if t else held + 0.01
+    assert max(infos for infos, _ in sizes[100:]) <= 2 * max(infos for infos, _ in sizes[:100]) < 300
+    assert max(nodes for _, nodes in sizes[100:]) <= 2 * max(nodes for _, nodes in sizes[:100])
+    for k in (5, 399):
+        gradient([k >> i & 1 for i in range(9)])
+    assert held.shape == (3, 3) and torch.isfinite(held).all()
+
+
+def test_who_stands_at_a_forgotten_program_goes_on():
+    program.flush("test")
+    x = torch.linspace(0, 1, 70001)
+    y = x * 1.25 + 0.5
+    trie.keep_only([])
+    z = (y - x).sqrt()
+    want = np.sqrt(np.linspace(0, 1, 70001, dtype=np.float32) * np.float32(1.25) + np.float32(0.5) - np.linspace(0, 1, 70001, dtype=np.float32))
+    np.testing.assert_allclose(z.tolist(), want, rtol=1e-5)

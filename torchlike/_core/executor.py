@@ -31,9 +31,11 @@ from .executable import Executable, Step, build
 from .interrupts import Uninterrupted
 from .registry import OPS, Op, plans
 from .traces import beside
+from .trie import keep_only
 from .value import Value
 
-MOST_NODES = 400_000  # records kept in the trie; about 300 bytes each
+MOST_NODES = 400_000  # records kept in the trie; 300 bytes each, and four times as many with what is kept of programs that return
+UNSEEN, SELDOM = 1 << 11, 1 << 8  # programs, as many as which run until those that did not return meanwhile are forgotten; and after which what is bound to run one is
 NEAR, FAR = 8, 64  # programs between two sights in a loop; from the one to the other, a sight counts ever less
 SIGHTS_LIGHT, SIGHTS_HEAVY = 4, 3  # near sights in a row after which a program is compiled
 HEAVY_WORK = 2e7  # units of work (see costs.work) per run above which a program is heavy
@@ -54,6 +56,7 @@ MAPPED = 3  # an executable takes as many besides as so many operations
 class _Options:
     tier = None  # None: by the rule above; 'numpy' or 'compiled': forced
     clock = 0  # programs run so far
+    swept = 0  # when that was last done
     large = 0  # those of them that were large and are not compiled
     works: deque[float] = deque(maxlen=1024)  # of the last ones
     looks = 0  # when it is next looked at whether memory has grown
@@ -154,7 +157,8 @@ class ProgramInfo:
     def compile_seconds(self) -> float:
         """By estimate."""
         if self._compile_seconds is None:
-            self._compile_seconds = costs.program_seconds(self.steps, self.lives, self.device)
+            steps = _steps(self.text[1]) if self.read is None else self.read[0]  # not kept: most programs are never compiled
+            self._compile_seconds = costs.program_seconds(steps, self.lives, self.device)
         return self._compile_seconds
 
     def _path(self) -> tuple[list[Step], list]:
@@ -177,14 +181,24 @@ class ProgramInfo:
         """Whether it was seen once, in little time: most such programs never return."""
         return self.seen == 1 and not self.executables and (self.gain <= 0 or NOTED * self.gain <= self.compile_seconds)
 
-    def let_go(self) -> None:
-        """Leave the trie: only a hash tells from now on that it was seen. What `explain` prints of it is kept."""
+    def is_unseen(self) -> bool:
+        """Whether it did not return for long, and has lost little time."""
+        return (options.clock - self.last_seen > UNSEEN and not self.executables and not self.refusal
+                and (self.gain <= 0 or NOTED * self.seen * self.gain <= self.compile_seconds))
+
+    def note_sight(self) -> None:
+        """Only a hash tells from now on that it was seen. What `explain` prints of it is kept."""
         if len(_once) >= MOST_PASSING:
             _once.clear()
         if self.text is None:
             self.text = self.node.text()
         _once[_signature(self.text)] = self.last_seen
         self.read = self.node = None
+        self.hosts.clear()
+
+    def let_go(self) -> None:
+        """Leave the trie."""
+        self.note_sight()
         if infos[-1] is self:
             infos.pop()
         else:
@@ -203,6 +217,20 @@ def _steps(operations: Sequence) -> list[Step]:
         steps.append(Step(plan, refs, n))
         n += len(plan.outs)
     return steps
+
+
+def forget_unseen() -> None:
+    """Let go of the programs that did not return for long: of changing ones some return, in the end, and would be kept forever."""
+    options.swept = options.clock
+    old = [info for info in infos if info.is_unseen()]
+    infos[:] = [info for info in infos if not info.is_unseen()]
+    for info in old:
+        info.node.program_info = None
+        info.note_sight()
+    keep_only([info.node for info in infos])
+    for info in infos:
+        if options.clock - info.last_seen > SELDOM:
+            info.hosts.clear()  # to bind it again takes a tenth of the run
 
 
 def steps_to(node) -> list[Step]:

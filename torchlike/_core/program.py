@@ -576,6 +576,8 @@ def _execute(prog: Program, reason: str) -> None:
         check_later(prog.checks)
     if trie.size > executor.MOST_NODES:
         forget_programs()
+    elif executor.options.clock - executor.options.swept > executor.UNSEEN:
+        executor.forget_unseen()
 
 
 def is_idle() -> bool:

@@ -6,6 +6,7 @@ does without a dictionary as long as it leads to one other only, and a program c
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 
 
 class Node:
@@ -73,7 +74,7 @@ class Node:
 
 
 class Trie:
-    """The root of all programs, and how many nodes hang below it."""
+    """The root of all programs, and how many nodes hang below it (about: what goes on below a forgotten node counts until `keep_only` counts anew)."""
 
     def __init__(self):
         self.root = Node(None, None, None, 0)
@@ -98,6 +99,22 @@ def take_out(box: list[Node], most: int) -> None:
         parent = node.parent
         parent._drop(node)
         node, parent = parent, None
+
+
+def keep_only(ends: Iterable[Node]) -> None:
+    """Forget all programs but those that end at these nodes. Who stands at another one goes on there, where nobody else comes any more."""
+    kept = {trie.root}
+    for node in ends:
+        while node is not None and node not in kept:
+            kept.add(node)
+            node = node.parent
+    trie.size = len(kept) - 1
+    for node in kept:
+        if node.child not in kept:
+            node.child = None
+        if node.others is not None:
+            node.others = {key: found for key, found in node.others.items() if (found if found.__class__ is Node else found[0]) in kept} or None
+            trie.size += sum(found.__class__ is not Node for found in (node.others or {}).values())
 
 
 def _count_alone() -> int:

@@ -6,6 +6,7 @@ backward records. A graph that comes back is recorded from its Walk at once, wit
 """
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Callable
 
@@ -16,7 +17,10 @@ from .._core.value import Value
 from .graph import Packed
 
 MOST_STEPS = 200_000  # in all known walks; about 500 bytes each
+UNSEEN = 1 << 12  # walks, as many as which are recorded until those that did not return meanwhile are forgotten
 _walks: dict[tuple, Walk] = {}
+_older: dict[tuple, Walk] = {}  # those that did not return since the younger ones were begun
+_recorded = itertools.count(1)
 _sights: set[int] = set()  # hashes of structures seen once: most graphs of changing programs never come back
 
 
@@ -146,6 +150,12 @@ class Walk(Sequence):
 def replay(roots, key: tuple, nodes: list[Node], keep_graph: bool) -> list[tuple[AccumulateGrad, Value]] | None:
     """Record the walk from roots, given its structure: the leaves and their gradients, or None where it must be made node by node."""
     walk = _walks.get(key)
+    if walk is None and (walk := _older.pop(key, None)) is not None:
+        _walks[key] = walk
+    if next(_recorded) % UNSEEN == 0:
+        _older.clear()
+        _older.update(_walks)
+        _walks.clear()
     if walk is None:
         sight = hash(key)
         if sight not in _sights or any(node.saved is None for node in nodes if node.plan is not None):
