@@ -804,3 +804,16 @@ def test_what_a_view_under_no_grad_requires_its_base_says(torch):
             views = leaf[::2], leaf.t(), leaf.view(-1)[1:]
         found += [v.requires_grad for v in views] + [views[0] * 2]
     return found
+
+
+@same
+def test_strided_windows_of_views_made_without_gradients_are_not_written(torch):
+    leaf = torch.arange(6.0, requires_grad=True)
+    base = torch.cat([leaf, leaf])
+    with torch.no_grad():
+        seen = base[0:, None]
+    window = seen.as_strided((2,), (1,))
+    found = [caught(window.add_, 1), caught(window.__setitem__, 1, 0.5)]
+    with torch.no_grad():
+        window.mul_(2)
+    return found, window.detach().clone(), base.detach().clone()

@@ -300,4 +300,6 @@ def as_strided(input, size, stride, storage_offset: int | None = None) -> Tensor
         made = made._view(_CONJ, ())
     if mode.enabled and root is not input and input._edge is not None:  # of the numbers that input shows
         made._edge, made._out = AsStridedBackward0(made, input), 0
+        if input._several is not None:
+            made._several = "AsStrided", 0, made._written, input._several[3]
     return made
