@@ -173,6 +173,122 @@ _DRIVERS = {
                     torch.nn.init.normal_(p, std=0.05)
             train(model, lambda step: model(below(60, 4, 32), below(60, 4, 32, seed=1))[1], 5)
     """,
+    "hifi-gan": """
+        import torch
+        import torch.nn.functional as F
+        from models import Generator, MultiPeriodDiscriminator, MultiScaleDiscriminator, discriminator_loss, feature_loss, generator_loss
+        from env import AttrDict
+        from training import normal, train
+
+        torch.manual_seed(0)
+        blocks = {"resblock": "1", "resblock_kernel_sizes": [3, 5], "resblock_dilation_sizes": [[1, 3, 5], [1, 3, 5]]}
+        generator = Generator(AttrDict(upsample_rates=[4, 4], upsample_kernel_sizes=[8, 8], upsample_initial_channel=32, **blocks))
+        critics = torch.nn.ModuleList([MultiPeriodDiscriminator(), MultiScaleDiscriminator()])
+        mel, audio = normal(2, 80, 32), normal(2, 1, 512, seed=1) * 0.3
+
+
+        def critics_loss(step):
+            made = generator(mel).detach()
+            return sum(discriminator_loss(*critic(audio, made)[:2])[0] for critic in critics)
+
+
+        def generators_loss(step):
+            made = generator(mel)
+            loss = 45 * F.l1_loss(made, audio)
+            for critic in critics:
+                _, judged, real, false = critic(audio, made)
+                loss = loss + feature_loss(real, false) + generator_loss(judged)[0]
+            return loss
+
+
+        for _ in range(2):
+            train(critics, critics_loss, 2, 2e-4, torch.optim.AdamW)
+            train(generator, generators_loss, 2, 2e-4, torch.optim.AdamW)
+        generator.eval()
+        generator.remove_weight_norm()
+        print(generator(mel).double().norm().item())
+    """,
+    "RAFT": """
+        import argparse
+
+        import torch
+        from raft import RAFT
+        from training import normal, train
+
+        torch.manual_seed(0)
+        model = RAFT(argparse.Namespace(small=True, dropout=0.0, mixed_precision=False, alternate_corr=False))
+        model.train()
+        first, second = (normal(1, 3, 128, 128, seed=i).mul(40).add(128).clamp(0, 255) for i in (0, 1))
+        flow = normal(1, 2, 128, 128, seed=2)
+
+
+        def loss_of(step):
+            guesses = model(first, second, iters=3)
+            return sum(0.8 ** (2 - i) * (guess - flow).abs().mean() for i, guess in enumerate(guesses))
+
+
+        train(model, loss_of, 4, 1e-4, torch.optim.AdamW)
+        model.eval()
+        with torch.no_grad():
+            print([f.double().norm().item() for f in model(first, second, iters=2, test_mode=True)])
+    """,
+    "encodec": """
+        import torch
+        from encodec.model import EncodecModel
+        from encodec.modules import SEANetDecoder, SEANetEncoder
+        from encodec.msstftd import MultiScaleSTFTDiscriminator
+        from encodec.quantization import ResidualVectorQuantizer
+        from training import normal, train
+
+        torch.manual_seed(0)
+        sizes = {"channels": 1, "dimension": 16, "n_filters": 4, "ratios": [4, 2], "lstm": 1, "causal": True, "norm": "weight_norm"}
+        encoder, decoder, quantizer = SEANetEncoder(**sizes), SEANetDecoder(**sizes), ResidualVectorQuantizer(dimension=16, n_q=4, bins=32)
+        model = EncodecModel(encoder, decoder, quantizer, [1.5, 3.0], 1000, 1, name="small")
+        critic = MultiScaleSTFTDiscriminator(filters=4, n_ffts=[64, 32], hop_lengths=[16, 8], win_lengths=[64, 32])
+        audio = normal(2, 1, 800) * 0.3
+
+
+        def loss_of(step):
+            codes = quantizer(encoder(audio), model.frame_rate, 1.5)
+            made = decoder(codes.quantized)[..., :800]
+            return (made - audio).abs().mean() + codes.penalty + 0.1 * sum((1 - judged).square().mean() for judged in critic(made)[0])
+
+
+        train(model, loss_of, 6)
+        model.eval()
+        model.set_target_bandwidth(3.0)
+        with torch.no_grad():
+            frames = model.encode(audio)
+            print(frames[0][0].sum().item(), model.decode(frames).double().norm().item())
+    """,
+    "schedule_free": """
+        import schedulefree
+        import torch
+        from training import below, normal
+
+        inputs, labels = normal(64, 8), below(3, 64)
+        for name in "AdamWScheduleFree", "SGDScheduleFree", "RAdamScheduleFree", "AdamWScheduleFreeClosure", "AdamWScheduleFreeReference":
+            torch.manual_seed(0)
+            model = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.Tanh(), torch.nn.Linear(16, 3))
+            optimizer = getattr(schedulefree, name)(model.parameters(), lr=0.01)
+
+
+            def closure():
+                optimizer.zero_grad()
+                loss = torch.nn.functional.cross_entropy(model(inputs), labels)
+                loss.backward()
+                return loss
+
+
+            for step in range(12):
+                if "Closure" not in name:
+                    optimizer.train()
+                loss = optimizer.step(closure)
+                print(f"{name} step {step}: loss {loss.item():.6f}")
+            if "Closure" not in name:
+                optimizer.eval()
+            print(torch.nn.functional.cross_entropy(model(inputs), labels).item())
+    """,
 }
 
 

@@ -226,6 +226,10 @@ PROGRAMS = (
     Program("BERT-pytorch", "codertimo+BERT-pytorch", None, ("drive.py",), 2e-3, driver("BERT"), path="."),
     Program("nanochat", "karpathy+nanochat", None, ("drive.py",), 2e-3, driver("nanochat"), path=".", environment={"NANOCHAT_DTYPE": "float32", "TORCHDYNAMO_DISABLE": "1"}),
     Program("RWKV-LM", "BlinkDL+RWKV-LM", None, ("drive.py",), 2e-3, driver("RWKV-LM"), path="RWKV-v1"),
+    Program("hifi-gan", "jik876+hifi-gan", None, ("drive.py",), 2e-3, driver("hifi-gan"), path="."),
+    Program("RAFT", "princeton-vl+RAFT", None, ("drive.py",), 2e-3, driver("RAFT"), path="core"),
+    Program("encodec", "facebookresearch+encodec", None, ("drive.py",), 2e-3, driver("encodec"), path="."),
+    Program("schedule_free", "facebookresearch+schedule_free", None, ("drive.py",), 2e-3, driver("schedule_free"), path="."),
 )
 
 
