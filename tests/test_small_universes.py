@@ -52,8 +52,14 @@ x = torch.ones(1, 4, 3); x[0, 0, 1] = float("inf"); F.local_response_norm(x, 3)
 p = nn.Parameter(torch.ones(4)); o = torch.optim.Rprop([p]); [(setattr(p, "grad", torch.full((4,), g)), o.step()) for g in (1.0, float("nan"), -1.0, 1.0)]; p, o.state[p]
 """
 
+FUNCTIONS = """
+a = torch.ones(3, requires_grad=True); u = function(lambda ctx, x: x * 1, lambda ctx, g: g.mul_(2))(a); u.retain_grad(); (u * torch.arange(3.0)).sum().backward(); u.grad, a.grad
+function(lambda ctx, x: ctx.mark_dirty(x) or x * 1)(torch.ones(2))
+a = torch.ones(2, requires_grad=True).clone(); torch.no_grad()(lambda: function(lambda ctx, x: ctx.mark_dirty(x) or x * 1)(a))()
+"""
 
-@pytest.mark.parametrize("program", lines(WRITTEN_VIEWS, NARROW_NUMBERS, CLOSE, ONE_ELEMENT_NORMS, INFINITIES))
+
+@pytest.mark.parametrize("program", lines(WRITTEN_VIEWS, NARROW_NUMBERS, CLOSE, ONE_ELEMENT_NORMS, INFINITIES, FUNCTIONS))
 def test_same_outcome(oracle, subject, program):
     assert outcome(subject, program) == outcome(oracle, program)
 

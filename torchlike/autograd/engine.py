@@ -454,7 +454,8 @@ def _tensor_hooks(node: Node, grads: list) -> list:
     for out, ref in hooks.retain.items():
         tensor = ref()
         if tensor is not None and grads[out] is not None:
-            tensor._grad = grads[out] if tensor._grad is None else _plus(tensor._grad, grads[out])
+            # of its own: what goes on may be written by a Function's backward
+            tensor._grad = grads[out].clone() if tensor._grad is None else _plus(tensor._grad, grads[out])
     return grads
 
 

@@ -5,7 +5,7 @@ import functools
 import sys
 import warnings
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from .._core.errors import class_name
 from .._core.grad_mode import mode
@@ -233,6 +233,8 @@ class Function:
         if isinstance(result, list):  # outputs are a tensor or a tuple; a list is handed on as it is
             recorded = False
         elif not recorded:
+            if ctx.dirty_tensors:
+                _check_returned(ctx, result if isinstance(result, tuple) else (result,))
             result = _apart(result, args, ctx)
             if mode.enabled:
                 _forbid_writes(cls.__name__, result if isinstance(result, tuple) else (result,), {id(t) for t in ctx.dirty_tensors})
@@ -320,15 +322,19 @@ def _refuse_saved_inputs(ctx: FunctionCtx, args: tuple, result) -> None:
                            "supported: return and save a view of the input, e.g. x.view_as(x), or set up ctx inside of forward.")
 
 
+def _check_returned(ctx: FunctionCtx, outs: Sequence) -> None:
+    returned = {id(o) for o in outs}
+    if any(id(t) not in returned for t in ctx.dirty_tensors):
+        raise RuntimeError("Some elements marked as dirty during the forward method were not returned as output. The inputs that are modified inplace "
+                           "must all be outputs of the Function.")
+
+
 def _check_dirty(ctx: FunctionCtx, args: tuple, outs: list) -> None:
     """What a Function says that it changed has to come back from it, and to be no leaf; a view has to come back alone."""
-    returned = {id(o) for o in outs}
     if any(all(t is not a for a in args) for t in ctx.dirty_tensors):
         warn("ctx.mark_dirty() received a tensor that was not an input. Only input Tensors that have been mutated should be passed to ctx.mark_dirty().")
+    _check_returned(ctx, outs)
     for t in ctx.dirty_tensors:
-        if id(t) not in returned:
-            raise RuntimeError("Some elements marked as dirty during the forward method were not returned as output. The inputs that are modified inplace "
-                               "must all be outputs of the Function.")
         if t.requires_grad and t.is_leaf:
             raise RuntimeError("a leaf Variable that requires grad has been used in an in-place operation.")
     if sum(isinstance(o, Tensor) for o in outs) > 1 and any(t._base is not None for t in ctx.dirty_tensors):
