@@ -58,8 +58,13 @@ function(lambda ctx, x: ctx.mark_dirty(x) or x * 1)(torch.ones(2))
 a = torch.ones(2, requires_grad=True).clone(); torch.no_grad()(lambda: function(lambda ctx, x: ctx.mark_dirty(x) or x * 1)(a))()
 """
 
+NOTHING = """
+F.adaptive_avg_pool2d(torch.zeros(1, 2, 4, 4), 0), F.adaptive_avg_pool2d(torch.zeros(1, 2, 4, 4), (0, 3)), F.adaptive_avg_pool1d(torch.zeros(2, 4), 0)
+F.adaptive_avg_pool2d(torch.zeros(0, 2, 4, 4), 3), F.adaptive_avg_pool3d(torch.zeros(1, 2, 4, 4, 4), (3, 0, 2))
+"""
 
-@pytest.mark.parametrize("program", lines(WRITTEN_VIEWS, NARROW_NUMBERS, CLOSE, ONE_ELEMENT_NORMS, INFINITIES, FUNCTIONS))
+
+@pytest.mark.parametrize("program", lines(WRITTEN_VIEWS, NARROW_NUMBERS, CLOSE, ONE_ELEMENT_NORMS, INFINITIES, FUNCTIONS, NOTHING))
 def test_same_outcome(oracle, subject, program):
     assert outcome(subject, program) == outcome(oracle, program)
 

@@ -400,7 +400,7 @@ def _edges(n: int, out: int) -> list[tuple[int, int]]:
 
 def _window_means(x: Tensor, axis: int, size: int, count: int, input: Tensor | None) -> Tensor:
     """Means of `count` windows of an axis, of lengths that differ by one: sums of each window's own elements, of which some may be infinite."""
-    edges = np.array(_edges(size, count)).reshape(count, 2)
+    edges = np.array(_edges(size, count), np.int64).reshape(count, 2)
     lengths = edges[:, 1] - edges[:, 0]
     longest = int(lengths.max(initial=0))
     places = edges[:, :1] + np.arange(longest)
