@@ -271,6 +271,8 @@ def sparse_mask(input: Tensor, mask: Tensor) -> Tensor:
 
 def _in_place(f: Any) -> Any:
     def write(input: SparseTensor, *args: Any) -> SparseTensor:
+        if isinstance(input, Compressed) and f in (t, transpose):
+            raise RuntimeError(f"torch.transpose_: in-place transposition is not supported for {LAYOUT_NAMES[input.layout_name]} layout")
         return input.adopt(f(input, *args))
     return write
 

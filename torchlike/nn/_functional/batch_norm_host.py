@@ -22,11 +22,11 @@ class _Channels:
     def __init__(self, x: np.ndarray):
         self.batch, self.channels, self.points = x.shape[0], x.shape[1], math.prod(x.shape[2:])
         self.count = x.dtype.type(self.batch * self.points)
+        self.step = max(1, NEAR // max(1, self.batch * self.points))
 
     def __iter__(self) -> Iterator[slice]:
-        step = max(1, NEAR // (self.batch * self.points))
-        for c in range(0, self.channels, step):
-            yield slice(c, c + step)
+        for c in range(0, self.channels, self.step):
+            yield slice(c, c + self.step)
 
     def planes(self, x: np.ndarray) -> np.ndarray:
         return x.reshape(self.batch, self.channels, self.points)
@@ -54,7 +54,7 @@ class _Channels:
         return mean, self.mean(np.multiply(out, out, out=scratch[:, :out.shape[1]]))
 
     def scratch(self, x: np.ndarray) -> np.ndarray:
-        return np.empty((self.batch, min(self.channels, max(1, NEAR // (self.batch * self.points))), self.points), x.dtype)
+        return np.empty((self.batch, min(self.channels, self.step), self.points), x.dtype)
 
 
 def train(x: np.ndarray, weight, bias, eps: float) -> list:

@@ -102,6 +102,8 @@ NLL.asks = "nll_loss_forward", ("self", 0), ("target", 1), ("weight", 2)
 
 
 def _log_softmax(xp, x, axis):
+    if not x.size:
+        return x
     if xp is np:
         shifted = x - np.maximum.reduce(x, axis, keepdims=True)
         shifted -= np.log(np.add.reduce(np.exp(shifted), axis, keepdims=True))
@@ -112,7 +114,7 @@ def _log_softmax(xp, x, axis):
 
 def _cross_entropy(xp, x, target, weight, ignore, reduction, smoothing):
     axis = 1 if x.ndim > 1 else 0
-    rows = None if smoothing else _rows(xp, x, target, weight, ignore)
+    rows = None if smoothing or not x.size else _rows(xp, x, target, weight, ignore)
     if rows is not None:
         shifted = wide(x)
         shifted = shifted - np.maximum.reduce(shifted, 1, keepdims=True)

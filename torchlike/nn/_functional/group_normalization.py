@@ -112,6 +112,8 @@ def instance_norm(input: Tensor, running_mean=None, running_var=None, weight=Non
     if input.dtype.category != dt.FLOAT:
         raise not_implemented("batch_norm", input.dtype)
     refuse_mixed(input, weight, bias)
+    if not c:
+        return input.clone()
     if running_mean is None and running_var is None:
         return apply(GROUP_NORM, (input, weight, bias), (c, eps)).view(input.shape)
     running = [None if t is None else t.to(input.dtype).repeat(n) for t in (running_mean, running_var)]
