@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from .rng_gamma_loop import LARGEST, ready, samples
 from .rng_generator import Generator, as_doubles
 from .rng_normal import pairs
 from .rng_rejection import doubles, resolve
@@ -95,6 +96,11 @@ def standard_gamma(gen: Generator, alpha: np.ndarray) -> np.ndarray:
             return _all(gen, d, c).reshape(alpha.shape)
     found = np.where(flat == 0, 0.0, np.nan)
     drawn = np.flatnonzero(flat > 0)
+    if drawn.size >= _MANY and d[drawn].max() < LARGEST and ready(drawn.size):
+        each = [part[drawn] for part in (boost, d, c)]
+        with gen.lock:
+            found[drawn] = samples(gen, *each, lambda i: _one(gen, gen.double, *(float(part[i]) for part in each)))
+        return found.reshape(alpha.shape)
     with gen.lock, doubles(gen, 3 * alpha.size) as uniform:
         found[drawn] = [_one(gen, uniform, *each) for each in zip(*(part[drawn].tolist() for part in (boost, d, c)), strict=True)]
     return found.reshape(alpha.shape)
