@@ -11,6 +11,7 @@ from torchlike._core.kept_kernel import KeptKernel
 R = np.random.default_rng(0)
 N = rng_gamma_loop.SAMPLES + 101
 SHAPES = {"below one": R.random(N), "mixed": np.exp(R.standard_normal(N) * 2), "one": np.full(N, 1.0), "tiny": np.full(N, 1e-3), "far apart": np.exp(R.random(N) * 20 - 5),
+          "a few are huge": np.where(R.random(N) < 0.02, np.exp(R.random(N) * 60 + 20), R.random(N)), "infinite": np.where(R.random(N) < 0.02, np.inf, 0.7),
           "few": R.random(rng_gamma._MANY) * 3, "none among them": R.random(N) * (R.random(N) > 0.2)}
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .rng_gamma_loop import LARGEST, ready, samples
+from .rng_gamma_loop import ready, samples
 from .rng_generator import Generator, as_doubles
 from .rng_normal import pairs
 from .rng_rejection import doubles, resolve
@@ -96,7 +96,7 @@ def standard_gamma(gen: Generator, alpha: np.ndarray) -> np.ndarray:
             return _all(gen, d, c).reshape(alpha.shape)
     found = np.where(flat == 0, 0.0, np.nan)
     drawn = np.flatnonzero(flat > 0)
-    if drawn.size >= _MANY and d[drawn].max() < LARGEST and ready(drawn.size):
+    if drawn.size >= _MANY and ready(d[drawn]):
         each = [part[drawn] for part in (boost, d, c)]
         with gen.lock:
             found[drawn] = samples(gen, *each, lambda i: _one(gen, gen.double, *(float(part[i]) for part in each)))

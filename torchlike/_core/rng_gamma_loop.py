@@ -18,7 +18,7 @@ from .rng_generator import Generator, as_doubles
 from .rng_normal import pairs
 
 SAMPLES, DOUBLES = 1 << 12, 1 << 14  # in a call
-LARGEST = 1e8  # parameter d above which too much is in doubt
+_LARGEST, _FEW = 1e10, 1 / 32  # parameter d above which every twentieth sample is in doubt, and the part of them that may have such
 _SECONDS = 1e-6  # that Python needs for a sample, at least
 _SQUEEZE = float(np.float32(0.0331))
 _NONE, _BEFORE = -1, -2  # no normal is left; the one that the generator kept. Else twice the place of a pair, and 1 for its second normal
@@ -43,7 +43,7 @@ def _walk(numbers, shapes, count, i, kept, left):
         at += positive.astype(at.dtype)
         short, excess = u - (1 - _SQUEEZE * square * square), jnp.log(u) - (0.5 * square + d * (1 - v + jnp.log(v)))
         doubt = jnp.abs(y) <= 1e-13 * (1 + jnp.abs(x))
-        doubt |= positive & ((jnp.abs(short) <= 1e-13 * (1 + square * square)) | (short >= 0) & (jnp.abs(excess) <= 1e-13 * (1 + square + d * (1 + v))))
+        doubt |= positive & ((jnp.abs(short) <= 1e-13 * (1 + square * square)) | (short >= 0) & ~(jnp.abs(excess) > 1e-13 * (1 + square + d * (1 + v))))
         accepted = positive & ((short < 0) | (excess < 0)) & ~doubt
         return (at, i + accepted.astype(i.dtype), ~accepted, kept, left.astype(jnp.int32), start, left_before, boost, doubt,
                 normals.at[i].set(normal.astype(jnp.int32)), boosts.at[i].set(boost))
@@ -61,10 +61,12 @@ _SCALARS = [jax.ShapeDtypeStruct((), d) for d in (np.int32, np.int32, np.float64
 _KERNEL = KeptKernel("gamma", _walk, [jax.ShapeDtypeStruct((DOUBLES,), np.float64), jax.ShapeDtypeStruct((3, SAMPLES), np.float64), *_SCALARS], {})
 
 
-def ready(n: int) -> bool:
-    """Told that so many samples are asked for: whether `samples` can be called."""
+def ready(d: np.ndarray) -> bool:
+    """Told that samples of these parameters are asked for: whether `samples` can be called."""
+    if np.count_nonzero(d > _LARGEST) > _FEW * d.size:
+        return False
     if _KERNEL.call is None:
-        _KERNEL.spent(n * _SECONDS)
+        _KERNEL.spent(d.size * _SECONDS)
     return _KERNEL.call is not None
 
 
