@@ -130,3 +130,49 @@ def test_bad_arguments(torch):
         error(torch.autocast, "nowhere"),
         error(torch.amp.custom_fwd, len),
     )
+
+
+LAYERS = {
+    "multi-head attention": lambda nn: (nn.MultiheadAttention(8, 2, batch_first=True), 3),
+    "multi-head attention without weights": lambda nn: (nn.MultiheadAttention(8, 2, batch_first=True), 3, {"need_weights": False}),
+    "encoder layer": lambda nn: (nn.TransformerEncoderLayer(8, 2, 16, dropout=0, batch_first=True), 1),
+    "encoder layer in eval": lambda nn: (nn.TransformerEncoderLayer(8, 2, 16, batch_first=True).eval(), 1),
+    "decoder layer": lambda nn: (nn.TransformerDecoderLayer(8, 2, 16, dropout=0, batch_first=True), 2),
+    "LSTM": lambda nn: (nn.LSTM(8, 6, 2, bidirectional=True, batch_first=True), 1),
+    "LSTM with a projection": lambda nn: (nn.LSTM(8, 6, proj_size=3), 1),
+    "GRU": lambda nn: (nn.GRU(8, 6), 1),
+    "RNN": lambda nn: (nn.RNN(8, 6), 1),
+}
+
+
+@pytest.mark.parametrize("kind", ["float32", "bfloat16", "float64"])
+@pytest.mark.parametrize("name", LAYERS)
+def test_layers_made_of_products(name, kind):
+    """Attention and recurrent layers follow autocast, forwards and backwards, with inputs of either width; float64 is not cast."""
+    import torch
+
+    import torchlike
+
+    outs = []
+    for library in (torch, torchlike):
+        library.manual_seed(0)
+        layer, n, *more = LAYERS[name](library.nn)
+        x = library.linspace(-1, 1, 80).reshape(2, 5, 8).to(getattr(library, kind)).requires_grad_()
+
+        def forward(layer=layer, n=n, more=more, x=x, library=library):
+            with library.autocast("cpu", dtype=library.bfloat16):
+                return layer(*[x] * n, **(more[0] if more else {}))
+        if kind == "float64":
+            outs.append(says(forward).split(":")[0])
+            continue
+        out = forward()
+        out = out[0] if isinstance(out, tuple) else out
+        (out.float() * library.linspace(0, 1, out.numel()).reshape(out.shape)).sum().backward()
+        outs.append((str(out.dtype), out.detach().float().numpy(), str(x.grad.dtype), x.grad.float().numpy(), [p.grad.numpy() for p in layer.parameters() if p.grad is not None]))
+    if kind == "float64":
+        assert outs == ["RuntimeError"] * 2
+        return
+    (theirs, y, gx, g, gs), (ours, *found) = outs
+    assert (ours, found[1]) == (theirs, gx)
+    assert abs(y - found[0]).max() < 0.03 * max(1, abs(y).max()) and abs(g - found[2]).max() < 0.03 * max(1, abs(g).max())
+    assert len(gs) == len(found[3]) and all(abs(a - b).max() < 0.05 * max(1, abs(a).max()) for a, b in zip(gs, found[3], strict=True))

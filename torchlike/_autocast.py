@@ -139,8 +139,8 @@ def wrap(f: Callable) -> Callable:
         target = dtype if lower else dt.float32
         with disabled(kind):
             return f(
-                *[_cast(x, kind, target) for x in args],
-                **{k: v if k == "out" else _cast(v, kind, target) for k, v in kwargs.items()},
+                *[cast(x, kind, target) for x in args],
+                **{k: v if k == "out" else cast(v, kind, target) for k, v in kwargs.items()},
             )
 
     run.__autocast__ = True
@@ -158,7 +158,7 @@ def _device_type(args: Any) -> str | None:
     return None
 
 
-def _cast(x: Any, kind: str, dtype: dt.dtype) -> Any:
+def cast(x: Any, kind: str, dtype: dt.dtype) -> Any:
     """Tensors of floating dtypes other than float64, on that kind of device, in `dtype`."""
     if isinstance(x, Tensor):
         d = x.dtype
@@ -166,7 +166,7 @@ def _cast(x: Any, kind: str, dtype: dt.dtype) -> Any:
             return x.to(dtype)
         return x
     if x.__class__ in (list, tuple):
-        return x.__class__([_cast(y, kind, dtype) for y in x])
+        return x.__class__([cast(y, kind, dtype) for y in x])
     return x
 
 

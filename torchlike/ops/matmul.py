@@ -9,6 +9,7 @@ from jax import lax
 
 from .._arguments import as_dim, need_tensor, need_tensors
 from .._autocast import active as _autocast
+from .._autocast import wrap as _follows_autocast
 from .._core import dtype as dt
 from .._core.arrays import sum_to
 from .._core.aval import Aval, broadcast_shapes
@@ -377,6 +378,7 @@ LINEAR_ALONE = Op("linear_alone", lambda xp, x, w: linear_kernel(xp, x, w, None)
 LINEAR_ALONE.asks = _NAMED["mm"].asks
 
 
+@_follows_autocast
 def linear(input, weight, bias=None) -> Tensor:
     """input @ weight.T + bias: (*, in) to (*, out); weight (out, in), or (in,) for a single output."""
     if not (isinstance(input, Fields) and isinstance(weight, Fields) and

@@ -11,6 +11,8 @@ from collections.abc import Callable
 import numpy as np
 from jax import lax
 
+from .. import _autocast
+from .._core import dtype as dt
 from .._core.registry import Op
 from .._public import public
 from .._tensor import Tensor, apply, as_tensor_value
@@ -317,10 +319,32 @@ def _packed_positions(batch_sizes: np.ndarray):
     return t, b
 
 
+def _as_autocast_takes(kind: str, args: tuple) -> tuple | None:
+    """What a sequence function computes with under autocast; None where that is off. torch does everything in autocast's dtype where cuDNN or, for LSTMs
+    that are not packed, oneDNN computes it, in plain RNNs, and on sequences of that dtype; results of an LSTM's projection are of it. In what else is
+    float32 it makes the products alone in 16 bits; here nothing."""
+    data = args[0]
+    device = data.device.type
+    dtype = _autocast.state.enabled.get(device)
+    if dtype is None:
+        return None
+    packed = isinstance(args[1], Tensor) and isinstance(args[3], (list, tuple))
+    params, has_biases, num_layers, *_, bidirectional = args[3:] if packed else args[2:8]
+    if data.dtype is dt.float64:
+        linear(data, params[0], params[2] if has_biases else None)  # raises unless the weights are of 64 bits, too
+        return None
+    projected = len(params) // max(num_layers * (1 + bool(bidirectional)), 1) == (5 if has_biases else 3)
+    narrow = device != "cpu" or data.dtype is dtype or kind.startswith("rnn") or kind == "lstm" and (projected or not packed)
+    return tuple([_autocast.cast(x, device, dtype if narrow else dt.float32) for x in args])
+
+
 def _entry(kind: str):
     def f(*args):
         if len(args) != 9 or not isinstance(args[0], Tensor):
             raise TypeError(f"{kind}() received an invalid combination of arguments")
+        if _autocast.active[0] and (taken := _as_autocast_takes(kind, args)) is not None:
+            with _autocast.disabled(args[0].device.type):
+                return f(*taken)
         if isinstance(args[1], Tensor) and isinstance(args[3], (list, tuple)):  # (data, batch_sizes, hx, params, ...)
             data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional = args
             hx = hx if isinstance(hx, (tuple, list)) else (hx,)

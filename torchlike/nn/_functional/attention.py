@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 
+from ... import _autocast
 from ..._arguments import real
 from ..._core import dtype as dt
 from ..._core import rng
@@ -188,6 +189,7 @@ def _causal_too(mask: Tensor, queries: int, keys: int) -> Tensor:
     return mask & ~after if mask.dtype is dt.bool_ else mask + mask.new_zeros(after.shape).masked_fill(after, -math.inf)
 
 
+@_autocast.wrap
 def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn_mask=None, dropout_p: float = 0.0, is_causal: bool = False,
                                  scale: float | None = None, enable_gqa: bool = False) -> Tensor:
     """softmax(query key^T * scale + mask) value: (..., heads, L, E), (..., heads, S, E), (..., heads, S, Ev) to (..., heads, L, Ev).

@@ -13,6 +13,7 @@ import warnings
 from typing import Any
 
 from torchlike import _VF
+from torchlike._autocast import state as autocast_state
 from torchlike._tensor import Tensor
 from torchlike.nn import init
 from torchlike.nn._packed import PackedSequence
@@ -135,7 +136,7 @@ class RNNBase(Module):
     def check_input(self, input: Tensor, batch_sizes: Tensor | None) -> None:
         """Raise unless dtype, dimensions and feature size of the input fit."""
         dtype = getattr(self, self._flat_weights_names[0]).dtype
-        if input.dtype != dtype and not _autocast_enabled():
+        if input.dtype != dtype and not autocast_state.enabled:
             raise ValueError(f"RNN input dtype ({input.dtype}) does not match weight dtype ({dtype}). Convert input: "
                              f"input.to({dtype}), or convert model: model.to({input.dtype})")
         expected = 2 if batch_sizes is not None else 3
@@ -233,12 +234,6 @@ class RNNBase(Module):
             if getattr(self, name) != default:
                 text += f", {name}={getattr(self, name)}"
         return text
-
-
-def _autocast_enabled() -> bool:
-    import torchlike as torch
-
-    return torch.is_autocast_enabled()
 
 
 class RNN(RNNBase):
