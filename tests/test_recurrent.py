@@ -65,3 +65,18 @@ def test_dropout_between_layers_of_packed_input(subject, oracle, kind):
         packed = torch.nn.utils.rnn.pack_padded_sequence(torch.randn(5, 3, 3), [5, 3, 1])
         return np.concatenate([layer(packed)[0].data.detach().numpy().ravel(), torch.rand(3).numpy()])
     np.testing.assert_allclose(found(subject), found(oracle), rtol=1e-5, atol=1e-6)
+
+
+def test_packed_sequences_where_another_device_is_the_default():
+    import torch
+
+    import torchlike
+
+    seen = []
+    for library in (torch, torchlike):
+        with library.device("meta"):
+            packed = library.nn.utils.rnn.pack_padded_sequence(library.ones(2, 5, 8), [5, 3], batch_first=True)
+            out, _ = library.nn.LSTM(8, 6, batch_first=True)(packed)
+            padded, lengths = library.nn.utils.rnn.pad_packed_sequence(out, batch_first=True)
+        seen.append((str(packed.data.device), packed.batch_sizes.tolist(), tuple(padded.shape), str(padded.device), lengths.tolist()))
+    assert seen[0] == seen[1]

@@ -47,7 +47,7 @@ def _pack_padded_sequence(input: Tensor, lengths: Tensor, batch_first: bool) -> 
         _refuse_lengths(lengths)
     sizes = _batch_sizes(lengths.to(torch.int64).tolist(), steps.size(1))
     rows = torch.tensor(_row_numbers(sizes, steps.size(1)), device=input.device)
-    return steps.reshape(-1, *steps.shape[2:]).index_select(0, rows), torch.tensor(sizes, dtype=torch.int64)
+    return steps.reshape(-1, *steps.shape[2:]).index_select(0, rows), torch.tensor(sizes, dtype=torch.int64, device="cpu")
 
 
 def _refuse_lengths(lengths: Tensor) -> NoReturn:
@@ -97,7 +97,7 @@ def _pad_packed_sequence(data: Tensor, batch_sizes: Tensor, batch_first: bool, p
         raise RuntimeError("Expected total_length to be at least the length of the longest sequence in input, but got "
                            f"total_length={total_length} and max sequence length being {longest}")
     steps = total_length if total_length > 0 else longest
-    lengths = torch.tensor([sum(size > i for size in sizes) for i in range(sizes[0])], dtype=torch.int64)
+    lengths = torch.tensor([sum(size > i for size in sizes) for i in range(sizes[0])], dtype=torch.int64, device="cpu")
     rows = torch.tensor(_row_numbers(sizes, sizes[0]), device=data.device)
     padded = data.new_full((steps * sizes[0], *data.shape[1:]), padding_value).index_copy(0, rows, data)
     padded = padded.view(steps, sizes[0], *data.shape[1:])
