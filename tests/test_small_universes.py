@@ -117,3 +117,25 @@ def test_infinities_stay_where_they_are(oracle, subject, name, tier, value):
     for made, wanted in zip(found, expected):  # torch's gradient is NaN also where a weight of zero meets an infinity
         finite = np.isfinite(wanted)
         np.testing.assert_allclose(made[finite], wanted[finite], rtol=1e-4, atol=1e-4)
+
+
+AUTOCAST = """
+torch.polar(h, h)|torch.stft(h.flatten(), 4, return_complex=True)|torch.view_as_complex(h[:, :2].contiguous())|torch.fake_quantize_per_tensor_affine(h, .1, 0, 0, 255)
+torch.cholesky_inverse(h)|torch.cholesky_solve(h, h)|torch.inverse(h)|torch.pinverse(h)|torch.orgqr(h, h[0])|torch.geqrf(h)[0]|torch.svd(h)[1]|torch.linalg.cholesky(h)
+torch.linalg.inv(h)|torch.linalg.solve(h, h)|torch.linalg.cond(h)|torch.linalg.matrix_rank(h)|torch.linalg.svdvals(h)|torch.linalg.svd(h)[1]|torch.linalg.eigvals(h)
+torch.linalg.eigh(h)[0]|torch.linalg.eigvalsh(h)|torch.linalg.qr(h)[1]|torch.linalg.lstsq(h, h)[0]|torch.linalg.tensorsolve(h, h[0])|torch.linalg.inv_ex(h)[0]
+torch.fft.fft(h)|torch.fft.ifft2(h)|torch.fft.rfft(h)|torch.fft.irfftn(h)|torch.fft.hfft(h)|torch.linalg.vector_norm(h)|torch.linalg.multi_dot([h, h])|torch.std(h)
+torch.index_copy(h.float(), 0, torch.arange(4), h)|torch.index_copy(h, 0, torch.arange(4), h.float())|torch.index_copy(h, 0, torch.arange(4), h)|torch.cat([h, h.float()])
+F.max_pool3d(h[None, None], 1)|F.adaptive_avg_pool3d(h[None, None], 2)|F.adaptive_max_pool3d(h[None, None], 2)|F.adaptive_avg_pool2d(h[None], 3)|F.avg_pool2d(h[None], 2)
+F.pad(h, (1, 1), 'reflect')|F.pad(h[None], (1, 1, 1, 1), 'replicate')|F.pad(h[None, None], (1, 1, 1, 1, 1, 1), 'replicate')|F.pad(h, (1, 1))|F.pad(h, (1, 1), 'circular')
+torch.mm(h.float(), h.float(), out=torch.zeros(4, 4))|torch.matmul(h.float(), h.float(), out=torch.zeros(4, 4))|torch.addmm(h.float(), h.float(), h.float(), out=torch.zeros(4, 4))
+"""
+
+
+@pytest.mark.parametrize("expression", [e for line in lines(AUTOCAST) for e in line.split("|")])
+def test_dtypes_under_autocast(oracle, subject, expression):
+    def dtype(torch):
+        names = {"torch": torch, "F": torch.nn.functional, "h": torch.eye(4).to(torch.bfloat16) * 2}
+        with torch.autocast("cpu"):
+            return str(eval(expression, names).dtype)
+    assert dtype(subject) == dtype(oracle)

@@ -75,6 +75,18 @@ _FULL = {
     "avg_pool3d",
     "grid_sample",
 }
+# the same, on the CPU alone
+_FULL_CPU = {
+    "polar", "stft", "view_as_complex", "fake_quantize_per_tensor_affine", "lobpcg",
+    "cholesky", "cholesky_inverse", "cholesky_solve", "inverse", "pinverse", "lu", "lu_solve", "qr", "geqrf", "orgqr", "ormqr", "svd", "triangular_solve",
+    "linalg_cholesky", "cholesky_ex", "inv", "inv_ex", "householder_product", "cond", "matrix_rank", "solve", "linalg_svd", "svdvals", "eig", "eigh",
+    "eigvals", "eigvalsh", "linalg_qr", "lstsq", "tensorinv", "tensorsolve",
+    *("fft_" + name for name in (
+        "fft", "ifft", "fft2", "ifft2", "fftn", "ifftn", "rfft", "irfft", "rfft2", "irfft2", "rfftn", "irfftn", "hfft", "ihfft")),
+    "max_pool3d", "adaptive_avg_pool3d", "adaptive_max_pool3d", "max_unpool2d", "max_unpool3d", "fractional_max_pool2d", "fractional_max_pool3d",
+}
+# inputs of several types are computed in the widest
+_WIDEST = {"index_copy"}
 # made of listed functions, but not listed itself on the CPU
 _UNLISTED = {"bilinear"}
 _FULL_ACCELERATOR = {
@@ -118,8 +130,9 @@ def wrap(f: Callable) -> Callable:
     accelerator = (
         _LOWER_ACCELERATOR if name in _LOWER_ACCELERATOR else _FULL_ACCELERATOR if name in _FULL_ACCELERATOR else None
     )
-    unlisted = name in _UNLISTED
-    if (everywhere is None and accelerator is None and not unlisted) or hasattr(f, "__autocast__"):
+    unlisted, widest = name in _UNLISTED, name in _WIDEST
+    on_cpu = widest or name in _FULL_CPU
+    if (everywhere is None and accelerator is None and not unlisted and not on_cpu) or hasattr(f, "__autocast__"):
         return f
     lower = everywhere is _LOWER or accelerator is _LOWER_ACCELERATOR
 
@@ -134,9 +147,9 @@ def wrap(f: Callable) -> Callable:
         if unlisted:
             with disabled(kind):
                 return f(*args, **kwargs)
-        if everywhere is None and kind == "cpu":
+        if everywhere is None and not (on_cpu if kind == "cpu" else accelerator is not None or widest):
             return f(*args, **kwargs)
-        target = dtype if lower else dt.float32
+        target = dtype if lower else _widest(args) if widest else dt.float32
         with disabled(kind):
             return f(
                 *[cast(x, kind, target) for x in args],
@@ -156,6 +169,15 @@ def _device_type(args: Any) -> str | None:
             if found is not None:
                 return found
     return None
+
+
+def full_on_cpu(x: Tensor) -> Tensor:
+    """x in float32, as the functions of _FULL_CPU have it, where only some forms of a function are listed."""
+    return cast(x, "cpu", dt.float32) if active[0] and "cpu" in state.enabled else x
+
+
+def _widest(args: Any) -> dt.dtype:
+    return dt.float32 if any(isinstance(x, Tensor) and x.dtype is dt.float32 for x in args) else args[0].dtype
 
 
 def cast(x: Any, kind: str, dtype: dt.dtype) -> Any:

@@ -302,7 +302,9 @@ def _older(f: Callable, args: tuple, kwargs: dict, error: Exception, shown: str 
 
 def with_out(f: Callable) -> Callable:
     """`called(f)` with torch's `out=` argument."""
+    f = _autocast.wrap(f)
     words, name = _numpy_words(f), f.__name__
+    plain = f.__wrapped__ if hasattr(f, "__autocast__") else f  # with `out`, functions do not follow autocast
 
     @functools.wraps(f)
     def run(*args, out=None, **kwargs):
@@ -326,7 +328,7 @@ def with_out(f: Callable) -> Callable:
                 check_apart(out[0], args)
             elif name in PARTLY and out[0]._storage is not None:
                 check_partly_same(out[0], args)
-            result = f(*args, **kwargs)
+            result = plain(*args, **kwargs)
         except Exception as error:
             if error.__class__ is Refused:
                 made = sparse_form(f.__name__, error)(*args, **kwargs)

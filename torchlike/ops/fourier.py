@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from .. import _autocast
 from .._arguments import as_dim, as_int, as_size, need_tensor, real
 from .._core import dtype as dt
 from .._core.errors import class_name
@@ -287,7 +288,7 @@ def _many(name: str, op, inverse: bool, real: bool = False, half: bool = False, 
 def _named(f, name: str):
     f.__name__ = f.__qualname__ = f"fft_{name}"
     f.__doc__ = f"torch.fft.{name}."
-    return called(f)
+    return called(_autocast.wrap(f))
 
 
 fft, ifft = _one("fft", _C2C, False), _one("ifft", _C2C, True)

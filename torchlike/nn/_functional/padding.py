@@ -9,6 +9,7 @@ import numpy as np
 from jax import lax
 
 from ..._arguments import as_size, number
+from ..._autocast import full_on_cpu
 from ..._core import dtype as dt
 from ..._core.errors import class_name, not_implemented
 from ..._core.registry import Op
@@ -224,6 +225,8 @@ def pad(input: Tensor, pad, mode: str = "constant", value: float | None = None) 
             "  - 4D or 5D input: padding size = 6 (pads last 3 dimensions)")
     pairs = [(0, 0)] * (input.ndim - n) + [(pad[i], pad[i + 1]) for i in range(len(pad) - 2, -1, -2)]
     _check_borders(input, pad, pairs, mode, n)
+    if mode == "replicate" or mode == "reflect" and n < 3:
+        input = full_on_cpu(input)
     made = apply(_BORDERS[mode, n], (input,), (tuple(pairs), mode))
     return made if mode == "circular" else keep_format(made, input)
 
