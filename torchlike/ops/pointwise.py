@@ -260,7 +260,7 @@ def _no_int_zero(a, b):
     if isinstance(a, Tensor) and a.dtype is not dt.bool_ and (a.ndim or not isinstance(b, Tensor)):  # in whose type a number is taken: 256 is 0 in 8 bits
         bits = 8 * a.dtype.itemsize
         if not isinstance(b, Tensor):
-            b = b % 2 ** bits
+            b = b % 2 ** bits if -2**63 <= b < 2**63 else b
         elif not b.ndim and 8 * b.dtype.itemsize > bits:
             b = b.to(a.dtype)
     if isinstance(b, Tensor):
