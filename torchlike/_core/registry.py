@@ -378,20 +378,22 @@ class Elementwise(Op):
             key = (dt.get_default_dtype(), *[a if a is None or a.number else (a.dtype, not a.ndim) for a in avals])
             form = self.forms.get(key)
         if form is None:
-            form = self.form(avals, statics)
+            common = result_dtype(*avals)
+            if self.real and common.category == dt.COMPLEX:
+                if self.real is not True:
+                    raise RuntimeError(self.real) if isinstance(self.real, str) else type(self.real)(*self.real.args)
+                raise not_implemented(f"{self.name}_cpu", common)
+        shape = broadcast_shapes(*[a.shape for a in avals if a is not None])
+        if form is None:
+            form = self.form(avals, statics, common)
             if not statics:
                 self.forms[key] = form
-        plan = Plan(self, avals, statics, (broadcast_shapes(*[a.shape for a in avals if a is not None]), form.out), form.run, device)
+        plan = Plan(self, avals, statics, (shape, form.out), form.run, device)
         plan.host, plan.exact = form.host, form.exact
         return plan
 
-    def form(self, avals, statics) -> Form:
-        """What this operation is for arguments of these dtypes."""
-        common = result_dtype(*avals)
-        if self.real and common.category == dt.COMPLEX:
-            if self.real is not True:
-                raise RuntimeError(self.real) if isinstance(self.real, str) else type(self.real)(*self.real.args)
-            raise not_implemented(f"{self.name}_cpu", common)
+    def form(self, avals, statics, common: dt.dtype) -> Form:
+        """What this operation is for arguments of these dtypes, which have one in common."""
         if self.promote == "float":
             out = compute = common if common.category >= dt.FLOAT else dt.get_default_dtype()
         elif self.promote == "bool":

@@ -5,24 +5,21 @@ import numpy as np
 
 from .._core import dtype as dt
 from .._core.arrays import cast
-from .._core.aval import result_dtype
 from .._core.registry import Elementwise, Form
 
 NARROW = frozenset({dt.float16, dt.bfloat16})
 
 
-def _others(avals: tuple) -> tuple[dt.dtype, list[bool]]:
-    """The common type, and which operands are of another."""
-    common = result_dtype(*avals)
-    return common, [a is not None and (a.number or a.dtype is not common) for a in avals]
+def _others(avals: tuple, common: dt.dtype) -> list[bool]:
+    """Which operands are of another type than the common one."""
+    return [a is not None and (a.number or a.dtype is not common) for a in avals]
 
 
 class Rounded(Elementwise):
     """A number is rounded to the 16 bits of the tensors first."""
 
-    def form(self, avals: tuple, statics: tuple) -> Form:
-        form = super().form(avals, statics)
-        common, others = _others(avals)
+    def form(self, avals: tuple, statics: tuple, common: dt.dtype) -> Form:
+        form, others = super().form(avals, statics, common), _others(avals, common)
         if common not in NARROW or not any(others):
             return form
         host, run, kind = form.host, form.run, common.np
@@ -44,9 +41,8 @@ class Scaled(Elementwise):
     """x + a * y: `a` is rounded to 16 bits, the sum once in the end. (torch does so for whole vectors; after the last one, some 30 elements at most,
     it rounds the product as well.)"""
 
-    def form(self, avals: tuple, statics: tuple) -> Form:
-        form = super().form(avals, statics)
-        common, others = _others(avals)
+    def form(self, avals: tuple, statics: tuple, common: dt.dtype) -> Form:
+        form, others = super().form(avals, statics, common), _others(avals, common)
         if common not in NARROW:
             return form
         kernel, out, kind, wide = self.kernel, form.out.np, common.np, np.dtype(np.float32)
