@@ -16,7 +16,7 @@ from ..._tensor import Tensor, apply
 from ...ops.materializing import once
 from ...ops.ranges import _linspace
 from .common import need, not_implemented, wide
-from .resample import _cubic_weights
+from .resampling_maps import _cubic_weights
 
 # -- affine_grid -------------------------------------------------------------------------------------------------------------
 

@@ -16,8 +16,8 @@ from ..._tensor import Tensor, apply, as_tensor_value
 from ...ops.choosing import choose
 from ...ops.creation import arange, check_size
 from ...ops.materializing import materialized
-from ...ops.memory_formats import contiguous_format
 from .common import each, gradient_format, keep_format, not_implemented
+from .resampling_maps import OPS
 from .windows import FEW, Window, best_by_axes, better, offsets, reduced, slices, spread_to_all, spread_to_best
 
 # A pool is an elementwise combination of the input's strided slices, one slice per position inside the window.
@@ -398,22 +398,6 @@ def _edges(n: int, out: int) -> list[tuple[int, int]]:
     return [(i * n // out, -(-(i + 1) * n // out)) for i in range(out)]
 
 
-def _window_means(x: Tensor, axis: int, size: int, count: int, input: Tensor | None) -> Tensor:
-    """Means of `count` windows of an axis, of lengths that differ by one: sums of each window's own elements, of which some may be infinite."""
-    edges = np.array(_edges(size, count), np.int64).reshape(count, 2)
-    lengths = edges[:, 1] - edges[:, 0]
-    longest = int(lengths.max(initial=0))
-    places = edges[:, :1] + np.arange(longest)
-    parts = x.index_select(axis, as_tensor_value(np.minimum(places, size - 1).ravel(), x.device))
-    if input is not None:
-        parts = gradient_format(parts, input, (4,))
-    parts = parts.unflatten(axis, (count, longest))
-    shape = [count, longest] + [1] * (x.ndim - axis - 1)
-    if (lengths < longest).any():
-        parts = parts.masked_fill(as_tensor_value((places >= edges[:, 1:]).reshape(shape), x.device), 0)
-    return parts.sum(axis + 1) / as_tensor_value(lengths.astype(x.dtype.np).reshape([count] + shape[2:]), x.device)
-
-
 def _adaptive_avg(n: int):
     name, node = f"adaptive_avg_pool{n}d", _node("AdaptiveAvg", n)
     kernel = ("adaptive_avg_pool2d", "adaptive_avg_pool3d_cpu")[n == 3]
@@ -430,12 +414,11 @@ def _adaptive_avg(n: int):
             parts = gradient_format(input.reshape(lead + split), input, () if whole else (4,))
             made = parts.mean([len(lead) + 2 * i + 1 for i in range(n)])
             return named(keep_format(made, input, ranks=(4, 5) if whole else (4,)), "MeanBackward1" if whole and n > 1 else node, input)
-        kind = input.dtype
-        made = input.float() if kind.itemsize == 2 else input  # rounded once, as torch
-        for i, (s, o) in reversed([*enumerate(zip(shape, sizes))]):
-            made = _window_means(made, made.ndim - n + i, s, o, input if made is input else None)
-        made = made.clone(memory_format=contiguous_format)  # `contiguous` leaves the strides of dimensions of length 1
-        return named(keep_format(made.to(kind), input, ranks=(4,)), node, input)
+        if 0 in sizes:
+            return named(input.new_zeros((*input.shape[:-n], *sizes)) + input.reshape(-1)[:0].sum(), node, input)
+        kind = "float64" if input.dtype is dt.float64 else "float32"
+        made = apply(OPS["area", n], (input,), (tuple((s, o, "area", False, None, False, kind) for s, o in zip(shape, sizes)),))
+        return named(keep_format(gradient_format(made, input, (4,)), input, ranks=(4,)), node, input)
     f.__name__ = f.__qualname__ = name
     f.__doc__ = f"Means of windows chosen so that the last {n} dimensions get output_size."
     return f

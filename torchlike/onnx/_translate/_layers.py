@@ -8,6 +8,7 @@ import numpy as np
 
 from ..._examples.sizes import Dyn
 from ...nn._functional.grid import base_grid
+from ...nn._functional.resampling_maps import matrix
 from .._graph import LAST, Graph, Var
 from ._table import NAMES, translates, whole
 
@@ -163,6 +164,19 @@ def _resize(g: Graph, x: Var, specs: tuple) -> Var:
 for _kind in ("nearest", "nearest_exact", "linear", "bilinear", "trilinear", "bicubic"):
     for _n in (1, 2, 3):
         translates(f"upsample_{_kind}{_n}d")(_resize)
+
+
+@translates(*[f"window_means{_n}d" for _n in (1, 2, 3)], called="adaptive_avg_pool")
+def _window_means(g: Graph, x: Var, specs: tuple) -> Var:
+    """Products with matrices, along the last dimension first."""
+    if any(isinstance(n, Dyn) for s in specs for n in s[:2]):
+        return NotImplemented
+    order, kind = [*range(x.ndim)], x.dtype.np
+    for spec in reversed(specs):
+        x = g.op("MatMul", x, g.const(matrix(*spec).T.astype(kind)))
+        turned = [*order[:-len(specs)], order[-1], *order[-len(specs):-1]]  # the next one comes last
+        x = x if len(specs) == 1 else g.op("Transpose", x, perm=turned)
+    return x
 
 
 @translates("grid_sampler_2d", "grid_sampler_3d", called="grid_sampler")
