@@ -222,15 +222,17 @@ def _steps(operations: Sequence) -> list[Step]:
 def forget_unseen() -> None:
     """Let go of the programs that did not return for long: of changing ones some return, in the end, and would be kept forever."""
     options.swept = options.clock
-    old = [info for info in infos if info.is_unseen()]
-    infos[:] = [info for info in infos if not info.is_unseen()]
-    for info in old:
-        info.node.program_info = None
-        info.note_sight()
-    keep_only([info.node for info in infos])
+    kept = []
     for info in infos:
+        if info.is_unseen():
+            info.node.program_info = None
+            info.note_sight()
+            continue
+        kept.append(info)
         if options.clock - info.last_seen > SELDOM:
             info.hosts.clear()  # to bind it again takes a tenth of the run
+    infos[:] = kept
+    keep_only([info.node for info in kept])
 
 
 def steps_to(node) -> list[Step]:

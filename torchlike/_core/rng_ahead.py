@@ -20,8 +20,6 @@ _FEW = 512  # the same where NumPy makes the pairs; and from which on XLA makes 
 _CHUNK = 1 << 14  # normals that NumPy makes at once: temporaries inside the second-level cache
 _NEAR = 1 << 12  # words that other draws may take between two draws of normals
 _AT_FIRST = 2  # draws that make only what they need: a program may draw once, or draw other things in between
-
-
 _NOTHING = np.empty((2, 0), np.float32)
 
 
