@@ -47,6 +47,19 @@ def caught(function: Callable, *args: Any, **kwargs: Any) -> Any:
     return outcome.kind if isinstance(outcome, Raised) else outcome
 
 
+def same_draws(draw: Callable) -> None:
+    """Check that `draw(library)`, a list of arrays, is the same to the bit on both libraries from the same seed."""
+    import torch
+
+    import torchlike
+    drawn = []
+    for library in (torch, torchlike):
+        library.manual_seed(5)
+        drawn.append(draw(library))
+    for a, b in zip(*drawn, strict=True):
+        assert a.dtype == b.dtype and np.array_equal(a, b)
+
+
 def outcomes(names: dict[str, Any], expressions: list[str]) -> dict[str, Any]:
     """The outcome of each expression, under its own source: a difference then names the call."""
     scope = {**names, "np": np, "math": math}

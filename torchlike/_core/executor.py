@@ -56,7 +56,7 @@ MAPPED = 3  # an executable takes as many besides as so many operations
 class _Options:
     tier = None  # None: by the rule above; 'numpy' or 'compiled': forced
     clock = 0  # programs run so far
-    swept = 0  # when that was last done
+    swept = 0  # when programs that did not return were last forgotten
     large = 0  # those of them that were large and are not compiled
     works: deque[float] = deque(maxlen=1024)  # of the last ones
     looks = 0  # when it is next looked at whether memory has grown
@@ -177,14 +177,17 @@ class ProgramInfo:
             self.seen = self.near = 1
             self.last_seen = clock
 
+    def _lost_little(self) -> bool:
+        """Whether it is not compiled, and has lost little time by that."""
+        return not self.executables and (self.gain <= 0 or NOTED * self.seen * self.gain <= self.compile_seconds)
+
     def is_passing(self) -> bool:
         """Whether it was seen once, in little time: most such programs never return."""
-        return self.seen == 1 and not self.executables and (self.gain <= 0 or NOTED * self.gain <= self.compile_seconds)
+        return self.seen == 1 and self._lost_little()
 
     def is_unseen(self) -> bool:
         """Whether it did not return for long, and has lost little time."""
-        return (options.clock - self.last_seen > UNSEEN and not self.executables and not self.refusal
-                and (self.gain <= 0 or NOTED * self.seen * self.gain <= self.compile_seconds))
+        return options.clock - self.last_seen > UNSEEN and not self.refusal and self._lost_little()
 
     def note_sight(self) -> None:
         """Only a hash tells from now on that it was seen. What `explain` prints of it is kept."""

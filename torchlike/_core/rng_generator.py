@@ -25,7 +25,7 @@ _NORMALS = struct.Struct("<dddi4xfB3x")
 _WORDS_END = _HEADER.size + 8 * _N
 FEW = 16  # numbers that Python makes in less time than NumPy
 _AHEAD = 4 * _N  # words made at a time for small draws, at first; then twice as many each time, as a program that drew many draws many more
-_MOST_AHEAD = PIECE // 2
+_MOST_AHEAD = PIECE // 2  # from which on XLA makes them
 _LARGE = 1 << 17  # words after which the memory of a draw is given back
 _HIGH = np.uint32(2**21 - 1)
 

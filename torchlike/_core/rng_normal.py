@@ -135,6 +135,12 @@ def fill_normal(gen: Generator, out: np.ndarray, mean: float, std: float, blocks
         if made is not out:
             out[...] = made
         return
+    if whole != n <= _CHUNK:  # the ragged end's block with the others, as NumPy's calls cost more than a few blocks
+        words = gen.words((whole + gap + BLOCK) * 2)
+        made = _blocks64(np.concatenate((words[: whole * 2], words[(whole + gap) * 2 :])), mean, std)
+        out[:whole] = made[:whole]
+        out[n - BLOCK :] = made[whole:]
+        return
     start = 0
     with gen.lock:
         while start < whole:

@@ -148,7 +148,7 @@ for _name, _f in list(globals().items()):
 
 # the last line: every function above follows autocast where torch's does
 globals().update({_name: _autocast.wrap(_f) for _name, _f in list(globals().items()) if _inspect.isfunction(_f)})
-linear, avg_pool2d, avg_pool3d = map(_with_out, (_linear, _autocast.wrap(_pooling.avg_pool2d), _autocast.wrap(_pooling.avg_pool3d)))
+linear, avg_pool2d, avg_pool3d = map(_with_out, (_linear, _pooling.avg_pool2d, _pooling.avg_pool3d))
 
 # functions of torch, which are the same here
 globals().update({_name: _functions[_name] for _name in """adaptive_avg_pool1d avg_pool1d bilinear celu_ channel_shuffle conv1d conv2d conv3d conv_tbc

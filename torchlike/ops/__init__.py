@@ -26,6 +26,7 @@ from . import (  # noqa: F401
     linalg_products,
     linalg_solve,
     linalg_spectral,
+    log_sums,
     loss_scale,
     masks,
     matmul,

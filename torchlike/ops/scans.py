@@ -25,8 +25,8 @@ from .creation import _check_dtype
 from .elements import plain_number
 from .gathering import add_along, identity
 from .joining import cat
+from .log_sums import complex_logaddexp
 from .materializing import materialized
-from .pointwise import complex_logaddexp
 from .reductions import _sum_dtype, result_type
 
 BLOCK, FEW = 8, 32  # integers added up side by side; along a dimension that is not the last, where there are no more of it

@@ -17,7 +17,7 @@ from ...ops.choosing import choose
 from ...ops.creation import arange, check_size
 from ...ops.materializing import materialized
 from .common import each, gradient_format, keep_format, not_implemented
-from .resampling_maps import OPS
+from .resampling_maps import OPS, edges
 from .windows import FEW, Window, best_by_axes, better, offsets, reduced, slices, spread_to_all, spread_to_best
 
 # A pool is an elementwise combination of the input's strided slices, one slice per position inside the window.
@@ -394,10 +394,6 @@ def _adaptive_size(input: Tensor, output_size, n: int, name: str) -> tuple[int, 
     return sizes
 
 
-def _edges(n: int, out: int) -> list[tuple[int, int]]:
-    return [(i * n // out, -(-(i + 1) * n // out)) for i in range(out)]
-
-
 def _adaptive_avg(n: int):
     name, node = f"adaptive_avg_pool{n}d", _node("AdaptiveAvg", n)
     kernel = ("adaptive_avg_pool2d", "adaptive_avg_pool3d_cpu")[n == 3]
@@ -431,7 +427,7 @@ def _window_table(shape, sizes) -> np.ndarray:
     """The pixels of each window of an adaptive pool, (windows, pixels): those of a narrow one several times."""
     table = np.zeros((1, 1), np.int64)
     for length, size in zip(shape, sizes):
-        low, high = np.array(_edges(length, size), np.int64).reshape(-1, 2).T
+        low, high = edges(length, size)
         axis = np.minimum(low[:, None] + np.arange((high - low).max(initial=0)), high[:, None] - 1)
         table = (table[:, None, :, None] * length + axis[None, :, None, :]).reshape(len(table) * len(axis), table.shape[1] * axis.shape[1])
     return table

@@ -41,9 +41,15 @@ def _taps(n: int, out: int, mode: str, align: bool, scale: float | None, antiali
     return np.stack([low, np.minimum(low + 1, n - 1)], 1), np.stack([1 - part, part], 1)
 
 
+def edges(n: int, out: int) -> tuple[np.ndarray, np.ndarray]:
+    """Where an adaptive pool's windows begin and end."""
+    k = np.arange(out)
+    return k * n // max(out, 1), -(-(k + 1) * n // max(out, 1))
+
+
 def _windows(n: int, out: int, real: type) -> tuple[np.ndarray, np.ndarray]:
     """Means of windows whose lengths may differ by one: the shorter ones' first place stands twice, with half its weight."""
-    first, last = np.arange(out) * n // out, -(-np.arange(1, out + 1) * n // out)
+    first, last = edges(n, out)
     at = first[:, None] + np.arange((last - first).max())
     beyond = at >= last[:, None]
     weights = np.repeat(1 / (last - first)[:, None], at.shape[1], 1)
