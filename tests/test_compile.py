@@ -12,7 +12,7 @@ import pytest
 import torch as real
 
 import torchlike
-from torchlike._core import executor, history
+from torchlike._core import history, program_info
 from torchlike._core.program import tier
 from torchlike._replay import Replay
 from torchlike._tracing import Before, CallCapture, objects_of, tensor_classes
@@ -590,7 +590,7 @@ def test_what_is_gone_leaves_no_executables():
         for _ in range(5):
             cell()
             gc.collect()
-            counts.append((len(executor.infos), sum(len(info.executables) for info in executor.infos)))
+            counts.append((len(program_info.infos), sum(len(info.executables) for info in program_info.infos)))
     assert counts[-1] == counts[2]
 
 

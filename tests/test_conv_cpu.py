@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from torchlike._core import executor, program
+from torchlike._core import program, program_info
 from torchlike.nn._functional import conv_cpu, conv_library, conv_patches
 from torchlike.nn._functional.conv_cpu import Geometry
 
@@ -131,10 +131,10 @@ def test_second_derivatives_are_made_of_the_same_kernels(subject):
         x, w = subject.randn(4, 3, 16, 16, requires_grad=True), subject.randn(8, 3, 4, 4, requires_grad=True)
         g, = subject.autograd.grad(subject.nn.functional.conv2d(x, w, None, 2, 1).sin().sum(), x, create_graph=True)
         return subject.autograd.grad(g.square().sum(), w)[0].numpy()
-    before = len(executor.infos)
+    before = len(program_info.infos)
     with program.tier("compiled"):
         penalty()
-    texts = [exe.call.as_text() for info in executor.infos[before:] for exe in info.executables]
+    texts = [exe.call.as_text() for info in program_info.infos[before:] for exe in info.executables]
     assert texts and not any("base-dilated" in text for text in texts)
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 import torchlike
-from torchlike._core import costs, executor, program
+from torchlike._core import costs, program, program_info
 from torchlike._core.registry import OPS
 
 
@@ -15,7 +15,7 @@ def _gain(f) -> tuple[float, float]:
         for _ in range(3):
             f(x)._current()
             program.flush("test")
-    info = next(i for i in reversed(executor.infos) if i.work >= 1 << 20)
+    info = next(i for i in reversed(program_info.infos) if i.work >= 1 << 20)
     return info.gain, costs.NUMPY_WORK * info.work
 
 
@@ -60,7 +60,7 @@ def test_a_program_of_many_small_parameters_saves_little():
             for _ in range(2):
                 out = sum(tensors[i % n] for i in range(31))
                 out.tolist()
-        gains.append(next(i for i in reversed(executor.infos) if len(i.steps) == 31).gain)
+        gains.append(next(i for i in reversed(program_info.infos) if len(i.steps) == 31).gain)
     assert gains[0] - gains[1] == pytest.approx(29 * costs.PASSED)
 
 

@@ -15,7 +15,7 @@ import warnings
 import jax, numpy as np
 import torchlike as torch
 from device_cases import pose
-from torchlike._core import costs, executable, executor
+from torchlike._core import costs, executable, executor, program_info
 pose()
 """
 
@@ -84,7 +84,7 @@ def made(f):
         out = f(x, y)
     del x, y
     out[0].tolist()
-    return [o.tolist() for o in out], bool(executor.infos[-1].executables[-1].donated)
+    return [o.tolist() for o in out], bool(program_info.infos[-1].executables[-1].donated)
 with executor.tier("compiled"):
     print(made(lambda x, y: (x + y, y.clone(), y.clone().reshape(3, 1).clone())))
     print(made(lambda x, y: (x + y, y * 3)))

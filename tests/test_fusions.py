@@ -6,13 +6,13 @@ import itertools
 import pytest
 
 import torchlike
-from torchlike._core import costs, executor, fusions, program
+from torchlike._core import costs, fusions, program, program_info
 
 N = 60
 sizes = itertools.count(17)  # of each program its own
 
 
-def _info(f) -> executor.ProgramInfo:
+def _info(f) -> program_info.ProgramInfo:
     x = torchlike.rand(next(sizes))
     x.sum().item()
     with program.immediate(False), program.tier("numpy"):
@@ -20,7 +20,7 @@ def _info(f) -> executor.ProgramInfo:
             kept = f(x)
             program.flush("test")
     del kept
-    info = next(i for i in reversed(executor.infos) if len(i.steps) == N)
+    info = next(i for i in reversed(program_info.infos) if len(i.steps) == N)
     info.lives.update(*info.hosts)
     return info
 
@@ -64,10 +64,10 @@ def test_a_loop_whose_code_is_large_is_compiled_late():
         h.sum().backward()
         cell.weight_ih.grad.sum().item()
         cell.zero_grad()
-    seconds, start = [], executor.options.clock
+    seconds, start = [], program_info.clock.now
     for n in (10, 40):
         with program.immediate(False), program.tier("numpy"):
             for _ in range(3):
                 step(n)
-        seconds.append(max(i.compile_seconds for i in executor.infos if i.last_seen > start and len(i.steps) > 15 * n))
+        seconds.append(max(i.compile_seconds for i in program_info.infos if i.last_seen > start and len(i.steps) > 15 * n))
     assert seconds[1] - costs.PROGRAM_COMPILE > 8 * (seconds[0] - costs.PROGRAM_COMPILE)

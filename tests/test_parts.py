@@ -4,7 +4,7 @@ import pytest
 import torch as real
 
 import torchlike
-from torchlike._core import executor, history, parts, program
+from torchlike._core import executor, history, parts, program, program_info
 from torchlike._core.registry import Op
 from torchlike._tensor import apply
 
@@ -48,10 +48,10 @@ def agree(ours, theirs, rtol=2e-4):
 
 def test_parts_return():
     """Each step's whole program is new, but those of its network's forward and of its backward are not."""
-    before = len(executor.infos)
+    before = len(program_info.infos)
     made = detector(torchlike, 24)
     agree(made, detector(real, 24))
-    returned = [info for info in executor.infos[before:] if info.seen >= 12 and info.work >= executor.HEAVY_WORK]
+    returned = [info for info in program_info.infos[before:] if info.seen >= 12 and info.work >= executor.HEAVY_WORK]
     names = [{s.plan.op.name for s in info.steps} for info in returned]
     assert any("linear" in n and "full" not in n for n in names), names
     assert any("linear_backward" in n and "index_backward" not in n for n in names), names
@@ -71,7 +71,7 @@ def test_parts_are_compiled(monkeypatch):
     before = len(history.compilations)
     made = detector(torchlike, 24)
     assert len(history.compilations) > before
-    compiled = [(info, exe) for info in executor.infos if info.work >= executor.HEAVY_WORK for exe in info.executables]
+    compiled = [(info, exe) for info in program_info.infos if info.work >= executor.HEAVY_WORK for exe in info.executables]
     assert compiled and all(len(exe.live) < info.n_results for info, exe in compiled)
     backward, exe = next(one for one in compiled if any(s.plan.op.name == "linear_backward" for s in one[0].steps))
     assert len(exe.live) == 16 and len(exe.donated) == 8  # gradients and parameters, which take over the old ones' memory
@@ -101,9 +101,9 @@ def rolled(torch, lengths, wrap):
 def test_calls_of_a_compiled_function_are_compiled_once(monkeypatch):
     """However many a program has; it is compiled as a whole once that has paid."""
     def calls_in_executables(lengths):
-        start = executor.options.clock
+        start = program_info.clock.now
         agree(rolled(torchlike, lengths, torchlike.compile), rolled(real, lengths, lambda f: f))
-        return {sum(s.plan.op.eager_compilation for s in info.steps) for info in executor.infos if info.last_seen > start and info.executables}
+        return {sum(s.plan.op.eager_compilation for s in info.steps) for info in program_info.infos if info.last_seen > start and info.executables}
     assert calls_in_executables([*range(8, 14)] * 2) <= {0, 1}
     monkeypatch.setattr(executor, "LASTS", 1e9)
     if program.state.limit:  # not operation by operation

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import torchlike as torch
-from torchlike._core import disk_cache, executor, history, host, mappings, program, runs, trie
+from torchlike._core import disk_cache, executor, history, host, mappings, program, program_info, runs, trie
 from torchlike._core.numbers import PATIENCE, Numbers
 from torchlike._core.registry import OPS
 from torchlike._core.silence import silently
@@ -124,11 +124,11 @@ def test_a_program_that_passes_leaves_nothing_behind():
         y.sum().backward()
         return y.sum().item()
     work(50)
-    before, infos = program.trie.size, len(executor.infos)
+    before, infos = program.trie.size, len(program_info.infos)
     history.entries.clear()
     for n in range(100, 120):
         work(n)
-    assert program.trie.size == before and len(executor.infos) == infos
+    assert program.trie.size == before and len(program_info.infos) == infos
     assert [e.how for e in history.entries] == ["numpy"] * 20 and "sin" in repr(history.entries[0].info.steps[2].plan)
     assert str(torch.explain(3)).count("test_program.py") >= 1
     work(119)
@@ -144,7 +144,7 @@ def test_what_a_program_that_passes_costs_to_compile_is_not_estimated(monkeypatc
     seen = []
     monkeypatch.setattr(disk_cache, "enabled", lambda: False)  # where a program of its size may lie, its steps are asked for
     monkeypatch.setattr(executor.costs, "program_seconds", lambda *_: seen.append("seconds") or 1.0)
-    monkeypatch.setattr(executor, "Step", lambda *_: seen.append("step"))
+    monkeypatch.setattr(program_info, "Step", lambda *_: seen.append("step"))
     for n in range(200, 210):
         x = torch.arange(float(n))
         y = x * 2
@@ -691,7 +691,7 @@ def test_executables_are_forgotten_before_mappings_run_out(monkeypatch):
     """Linux ends a process that has 65,530 of them; each executable takes six or more."""
     monkeypatch.setattr(executor, "COUNTED", 40)
     monkeypatch.setattr(mappings, "are_half_used", lambda: True)
-    before = sum(len(info.executables) for info in executor.infos)
+    before = sum(len(info.executables) for info in program_info.infos)
 
     def program(n):
         return (torch.arange(n) * 1.5 + n).sin()
@@ -702,7 +702,7 @@ def test_executables_are_forgotten_before_mappings_run_out(monkeypatch):
             assert program(n)[-1].item() == pytest.approx(math.sin((n - 1) * 1.5 + n), abs=1e-5)
             x = step(x) - 2
         assert x.tolist() == [1.0] * 7 and program(5)[-1].item() == pytest.approx(math.sin(11), abs=1e-5)
-    assert sum(len(info.executables) for info in executor.infos) < max(20, before)
+    assert sum(len(info.executables) for info in program_info.infos) < max(20, before)
 
 
 @pytest.mark.parametrize(("most", "half_used"), [(10, True), (10**9, False)])
@@ -825,7 +825,7 @@ print(*asked, allocator.has_grown())
 def test_memory_is_tidied_ever_more_seldom_while_it_grows(monkeypatch):
     tidied = []
     monkeypatch.setattr(executor.allocator, "has_grown", lambda: True)
-    monkeypatch.setattr(executor.allocator, "give_back", lambda: tidied.append(executor.options.clock))
+    monkeypatch.setattr(executor.allocator, "give_back", lambda: tidied.append(program_info.clock.now))
     x = torch.ones(1500, 1500)
     with program.tier("compiled"):
         (x + 1).sum().item()  # compiled here
@@ -923,7 +923,7 @@ def test_files_beside_the_package_are_the_programs():
 @recorded
 def test_programs_that_return_seldom_are_forgotten(monkeypatch):
     """Changing programs, some of which return in the end, do not add up; whoever stands inside a forgotten one goes on."""
-    monkeypatch.setattr(executor, "UNSEEN", 50)
+    monkeypatch.setattr(program_info, "UNSEEN", 50)
     program.state.whole = False
     w = torch.linspace(0.1, 1, 9).view(3, 3).requires_grad_()
 
@@ -940,7 +940,7 @@ def test_programs_that_return_seldom_are_forgotten(monkeypatch):
         turns = [k >> i & 1 for i in range(9)]
         for _ in range(3):  # the first sight, the walk, its return
             gradient(turns)
-        sizes.append((len(executor.infos), trie.trie.size))
+        sizes.append((len(program_info.infos), trie.trie.size))
         if k == 200:
             held = w * 3.0  # recorded where others are forgotten
             for t in turns[:4]:

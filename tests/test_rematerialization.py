@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import torchlike
-from torchlike._core import costs, executable, executor, flow, history, rematerialization
+from torchlike._core import costs, executable, executor, flow, history, program_info, rematerialization
 from torchlike._core.program import tier
 
 ROWS, WIDTH, LAYERS = 512, 128, 3
@@ -58,9 +58,9 @@ def trained(compiled: bool = False):
     """What training gives, and the program of its steps: its calls, inside of traced calls as well, and its results."""
     # the tier runs what is still pending of the test before; executables are let go where a process nears Linux's limit of mappings
     with tier("compiled"), mock.patch.object(executor.mappings, "are_half_used", bool):
-        start = executor.options.clock
+        start = program_info.clock.now
         made = training(torchlike, 4, compiled)
-    found = [(info, *flow.calls(info.steps)) for info in executor.infos
+    found = [(info, *flow.calls(info.steps)) for info in program_info.infos
              if info.last_seen > start and info.executables and any(s.plan.op.inlined for s in info.steps) == compiled]
     return made, *max(found, key=lambda one: len(one[1]))
 

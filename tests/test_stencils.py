@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import torchlike
-from torchlike._core import executor, flow, program, stencils
+from torchlike._core import flow, program, program_info, stencils
 from torchlike._core.program import tier
 from torchlike._core.registry import OPS
 
@@ -78,10 +78,10 @@ def test_twice_as_many_steps_are_twice_the_work(loop):
     """XLA would compute each step's values again in all that follow."""
     work = []
     for steps in (4, 8):
-        before = len(executor.infos)
+        before = len(program_info.infos)
         with tier("compiled"):
             loop(torchlike, steps).numpy()
-        exe, = [e for info in executor.infos[before:] for e in info.executables if len(info.steps) > steps]
+        exe, = [e for info in program_info.infos[before:] for e in info.executables if len(info.steps) > steps]
         work.append(exe.call.cost_analysis()["flops"])
     assert work[1] < 2.5 * work[0]
 
@@ -93,11 +93,11 @@ def test_steps_written_into_large_tensors(monkeypatch, loop):
     for least in (1 << 40, 1) if loop is heat else (1,):
         monkeypatch.setattr(stencils, "BIG", least)
         for steps in (4, 8):
-            before = len(executor.infos)
+            before = len(program_info.infos)
             with tier("compiled"):
                 found = loop(torchlike, steps).numpy().copy()
             np.testing.assert_allclose(found, loop(torch, steps).numpy(), rtol=1e-5, atol=1e-6)
-            exe, = [e for info in executor.infos[before:] for e in info.executables if len(info.steps) > steps]
+            exe, = [e for info in program_info.infos[before:] for e in info.executables if len(info.steps) > steps]
             memory.append(exe.call.memory_analysis().temp_size_in_bytes)
             flops.append(exe.call.cost_analysis()["flops"])
             program.forget_programs()
@@ -112,7 +112,7 @@ def test_streams_are_arrays_at_every_block():
         with tier("numpy"):
             for _ in range(3):
                 loop(torchlike, steps).numpy()
-        info = max(executor.infos, key=lambda info: info.last_seen)
+        info = max(program_info.infos, key=lambda info: info.last_seen)
         calls, results = flow.calls(info.steps)
         return len(stencils._of_long_chains(calls, [results[i] for i in info.lives]))
 
@@ -166,10 +166,10 @@ def dense(torch, layers):
 def test_gradients_of_joined_layers_are_arrays():
     code = []
     for layers in (8, 16):
-        before = len(executor.infos)
+        before = len(program_info.infos)
         with tier("compiled"):
             found = dense(torchlike, layers).numpy()
         np.testing.assert_allclose(found, dense(torch, layers).numpy(), rtol=1e-3, atol=1e-3)
-        exe, = [e for info in executor.infos[before:] for e in info.executables if len(info.steps) > 4 * layers]
+        exe, = [e for info in program_info.infos[before:] for e in info.executables if len(info.steps) > 4 * layers]
         code.append(len(exe.call.as_text().splitlines()))
     assert code[1] < 2.2 * code[0]  # 2.4 where each piece is computed as it is read

@@ -5,7 +5,7 @@ import torch as real
 from same import same
 
 import torchlike
-from torchlike._core import executor
+from torchlike._core import executor, program_info
 
 T = 40  # steps of 4 * 32 elements
 
@@ -83,12 +83,12 @@ def recorded(loss_of) -> list[str]:
     """Names of the operations of a loss and its backward."""
     with torchlike.immediate(False), executor.tier("numpy"):
         torchlike.zeros(1).add(1).item()
-        before = len(executor.infos)
+        before = len(program_info.infos)
         x = elements(torchlike, torchlike.float64)
         loss = loss_of(x)
         loss.backward()
         assert x.grad.isfinite().all()
-        return [s.plan.op.name for info in executor.infos[before:] for s in info.steps]
+        return [s.plan.op.name for info in program_info.infos[before:] for s in info.steps]
 
 
 def test_are_recorded_as_sums():

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import torchlike
-from torchlike._core import executor, flow, ties
+from torchlike._core import flow, program_info, ties
 from torchlike._core.program import tier
 
 WIDTH = 96  # a weight of 36 KB
@@ -65,7 +65,7 @@ def layers(*inner):
 
 def program_with(width: int):
     """The longest program with a square weight of that width, and its executable."""
-    info = max((info for info in executor.infos if info.executables and (width, width) in [a.shape for a in info.input_avals]), key=lambda info: len(info.steps))
+    info = max((info for info in program_info.infos if info.executables and (width, width) in [a.shape for a in info.input_avals]), key=lambda info: len(info.steps))
     return info, info.executables[-1]
 
 

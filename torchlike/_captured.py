@@ -10,7 +10,7 @@ import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ._core import executor, program
+from ._core import program, program_info
 from ._core.value import Value
 from ._fields import fields
 from ._replay import Segment, _aval, _reads, _reference
@@ -162,7 +162,7 @@ class Captured:
         checks = [(_reference(ok, prog), error, None if found is None else _reference(found, prog)) for ok, error, found in prog.checks]
         outs = list(dict.fromkeys([*(ref for _, ref in written), *(ref for ok, _, found in checks for ref in (ok, found) if ref is not None)]))
         self.checks = [(outs.index(ok), error, None if found is None else outs.index(found)) for ok, error, found in checks]
-        steps = executor.steps_to(prog.node)
+        steps = program_info.steps_to(prog.node)
         reads = _reads(steps, outs)
         self.inputs: list[tuple[str, Any]] = []
         for v in (prog.inputs[-1 - r] for r in reads):

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ._core import executable, executor, program
+from ._core import executable, executor, program, program_info
 from ._core.aval import BOOL, COMPLEX, FLOAT, INT
 from ._core.grad_mode import mode
 from ._core.graph import SECOND_BACKWARD, AccumulateGrad, Node, reachable
@@ -144,7 +144,7 @@ class Replay:
         self.differentiable = [t for t in self.result_leaves if id(t) in outs and t._edge is not None
                                and all(node.saved is not None for node in reachable([t._edge]))]  # a backward inside may have freed some
         backward = self._trace_backward(shown, prog) if self.differentiable else None
-        recorded = executor.steps_to(prog.node)
+        recorded = program_info.steps_to(prog.node)
         steps = [s for s in recorded if s.out < forward_end]
         wanted = list(dict.fromkeys([*(r for _, _, r in self.effects), *(r for _, _, r in self.gradients if r is not None), *outs.values(),
                                      *(_reference(v, prog) for check in checks for v in (check.ok, check.found) if v is not None)]))

@@ -26,37 +26,31 @@ import jax
 import numpy as np
 
 from . import allocator, costs, disk_cache, history, host, mappings, parts, runs
-from .aval import COMPLEX, FLOAT, Aval
-from .executable import Executable, Step, build
+from .aval import FLOAT
+from .executable import Executable, build
 from .interrupts import Uninterrupted
+from .program_info import ProgramInfo, clock, first_sight, infos
 from .registry import OPS, Op, plans
 from .traces import beside
-from .trie import keep_only
 from .value import Value
 
-MOST_NODES = 400_000  # records kept in the trie; 300 bytes each, and four times as many with what is kept of programs that return
-UNSEEN, SELDOM = 1 << 11, 1 << 8  # programs, as many as which run until those that did not return meanwhile are forgotten; and after which what is bound to run one is
 NEAR, FAR = 8, 64  # programs between two sights in a loop; from the one to the other, a sight counts ever less
 SIGHTS_LIGHT, SIGHTS_HEAVY = 4, 3  # near sights in a row after which a program is compiled
 HEAVY_WORK = 2e7  # units of work (see costs.work) per run above which a program is heavy
 BESIDE = 0.02  # of a heavy program's work, from which on another counts that runs in between
 LARGE_WORK = 1e5  # from which a program's arrays are worth keeping their memory pages for the next
 LASTS = 3  # a loop is expected to go on for so many times as long as it has run; see benchmarks/compile_when.py
-NOTED = 20  # a program that lost less than this part of its compilation is not worth a file that says so
 MOST_NOTES = 64  # such files of one process
 MOST_RETIRED = 256  # operations that nobody can record any more until their programs are let go
 LENT = 8  # runs of an executable with copies of what it takes over, before another is compiled that does not
 ASKED = 8  # programs after which it is looked at again whether memory has grown
 SETTLED = 4  # programs after a compilation until then
 COUNTED = 2000  # operations compiled until the process's memory mappings are counted: each takes about two
-MOST_PASSING = 1 << 17  # programs that were seen once and let go, of which it is noted when
 MAPPED = 3  # an executable takes as many besides as so many operations
 
 
 class _Options:
     tier = None  # None: by the rule above; 'numpy' or 'compiled': forced
-    clock = 0  # programs run so far
-    swept = 0  # when programs that did not return were last forgotten
     large = 0  # those of them that were large and are not compiled
     works: deque[float] = deque(maxlen=1024)  # of the last ones
     looks = 0  # when it is next looked at whether memory has grown
@@ -96,162 +90,15 @@ def _count_alone() -> tuple[int, int]:
 
 
 _ALONE, _ARRAY_ALONE = _count_alone()
-_ARRAY, _AVAL, _EAGER, _NUMBER = attrgetter("array"), attrgetter("aval"), attrgetter("op.eager_compilation"), attrgetter("number")
+_ARRAY, _AVAL = attrgetter("array"), attrgetter("aval")
 _NOT_ON_DEVICE = (np.ndarray, jax.core.Tracer, type(None))
-
-
-class ProgramInfo:
-    """What is known of one program: its steps, how often it was seen, its executables."""
-
-    __slots__ = ("__weakref__", "node", "read", "text", "first", "short", "n_operations", "n_results", "seen", "near", "last_seen", "executables", "chosen", "lives", "work",
-                 "gain", "looked_on_disk", "n_floats", "n_ints", "device", "refusal", "hosts", "eager", "foreign", "earlier", "loop", "_compile_seconds")
-
-    def __init__(self, node, device):
-        self.node = node  # where it ends in the trie; None once it was let go
-        self.read: tuple[list[Step], list] | None = None  # the steps and the inputs' avals, as long as they are worth keeping
-        self.text = avals, operations = node.text()  # flat: most programs are seen once, and nobody asks for their steps; None once they are read
-        self.n_results, self.device = node.n_results, device
-        self.n_floats = self.n_ints = 0
-        for refs in operations[1::2]:
-            for r in refs:
-                if r.__class__ is Aval:
-                    if r is FLOAT or r is COMPLEX:
-                        self.n_floats += 1 + (r is COMPLEX)
-                    else:
-                        self.n_ints += 1
-        self.seen = self.near = 0  # sights in all, and sights in a row near each other
-        self.earlier = 0  # sights in earlier processes, which did not compile it either
-        self.last_seen = -FAR - 1
-        self.executables: list[Executable] = []
-        self.chosen: dict = {}
-        self.hosts: dict[tuple, host.HostProgram] = {}  # by live results
-        self.lives: set[int] = set()
-        plans = operations[::2]
-        self.n_operations = len(plans)
-        self.first = plans[0]
-        self.work, self.gain = costs.total_work(plans), costs.gain(plans, len(avals), device)
-        self._compile_seconds: float | None = None
-        self.looked_on_disk = False
-        self.eager = any(map(_EAGER, plans))
-        self.short = not self.eager and costs.is_short(self.n_operations, self.work, len(avals))  # until it is compiled
-        self.foreign: set | None = None  # plans without a NumPy form
-        self.refusal = ""  # why it cannot be compiled
-        self.loop: tuple | None = None  # where in a loop it ended, once it ended by its length
-
-    @property
-    def steps(self) -> list[Step]:
-        return self._path()[0]
-
-    @property
-    def input_avals(self) -> list:
-        return self._path()[1]
-
-    def operations(self) -> tuple[Sequence, Sequence, int]:
-        """Its steps' plans, and their references; how many inputs there are."""
-        if self.text is None:
-            return [s.plan for s in self.read[0]], [s.refs for s in self.read[0]], len(self.read[1])
-        avals, flat = self.text
-        return flat[::2], flat[1::2], len(avals)
-
-    @property
-    def compile_seconds(self) -> float:
-        """By estimate."""
-        if self._compile_seconds is None:
-            steps = _steps(self.text[1]) if self.read is None else self.read[0]  # not kept: most programs are never compiled
-            self._compile_seconds = costs.program_seconds(steps, self.lives, self.device)
-        return self._compile_seconds
-
-    def _path(self) -> tuple[list[Step], list]:
-        if self.read is not None:
-            return self.read
-        avals, flat = self.text or self.node.text()
-        read = _steps(flat), list(avals)
-        if self.node is not None:
-            self.read, self.text = read, None
-        return read
-
-    def recall(self) -> None:
-        """Take up what was noted when the same program was let go."""
-        clock = _once.pop(_signature(self.text), None)
-        if clock is not None:
-            self.seen = self.near = 1
-            self.last_seen = clock
-
-    def _lost_little(self) -> bool:
-        """Whether it is not compiled, and has lost little time by that."""
-        return not self.executables and (self.gain <= 0 or NOTED * self.seen * self.gain <= self.compile_seconds)
-
-    def is_passing(self) -> bool:
-        """Whether it was seen once, in little time: most such programs never return."""
-        return self.seen == 1 and self._lost_little()
-
-    def is_unseen(self) -> bool:
-        """Whether it did not return for long, and has lost little time."""
-        return options.clock - self.last_seen > UNSEEN and not self.refusal and self._lost_little()
-
-    def note_sight(self) -> None:
-        """Only a hash tells from now on that it was seen. What `explain` prints of it is kept."""
-        if len(_once) >= MOST_PASSING:
-            _once.clear()
-        if self.text is None:
-            self.text = self.node.text()
-        _once[_signature(self.text)] = self.last_seen
-        self.read = self.node = None
-        self.hosts.clear()
-
-    def let_go(self) -> None:
-        """Leave the trie."""
-        self.note_sight()
-        if infos[-1] is self:
-            infos.pop()
-        else:
-            infos.remove(self)
-
-
-def _signature(text: tuple[Sequence, Sequence]) -> int:
-    """A hash of a program's operations, which tell their inputs' avals: not by identity, as plans are let go and others take their places."""
-    operations = text[1]
-    return hash((tuple(map(_NUMBER, operations[::2])), operations[1::2]))
-
-
-def _steps(operations: Sequence) -> list[Step]:
-    steps, n = [], 0
-    for plan, refs in zip(operations[::2], operations[1::2]):
-        steps.append(Step(plan, refs, n))
-        n += len(plan.outs)
-    return steps
-
-
-def forget_unseen() -> None:
-    """Let go of the programs that did not return for long: of changing ones some return, in the end, and would be kept forever."""
-    options.swept = options.clock
-    kept = []
-    for info in infos:
-        if info.is_unseen():
-            info.node.program_info = None
-            info.note_sight()
-            continue
-        kept.append(info)
-        if options.clock - info.last_seen > SELDOM:
-            info.hosts.clear()  # to bind it again takes a tenth of the run
-    infos[:] = kept
-    keep_only([info.node for info in kept])
-
-
-def steps_to(node) -> list[Step]:
-    """The operations of the program that has come to a node of the trie."""
-    return _steps(node.text()[1])
-
-
-infos: list[ProgramInfo] = []  # of the programs that ran
-_once: dict[int, int] = {}  # signatures of programs that were let go: when they were seen
 
 
 @atexit.register
 def _note_sights() -> None:
     """What programs lost in NumPy counts in later processes, where it is worth a file."""
     if disk_cache.enabled() and options.tier is None and not host.options.numpy_only:
-        lost = [info for info in infos if info.gain > 0 and not (info.executables or info.refusal) and NOTED * info.seen * info.gain > info.compile_seconds]
+        lost = [info for info in infos if not (info.executables or info.refusal or info.lost_little())]
         for info in sorted(lost, key=lambda info: info.seen * info.gain)[-MOST_NOTES:]:
             disk_cache.note(info, info.earlier + info.seen)
 
@@ -264,14 +111,14 @@ def _distance(info: ProgramInfo, programs: int) -> int:
 
 
 def _tick(info: ProgramInfo) -> None:
-    options.clock += 1
+    clock.now += 1
     if len(_retired) > MOST_RETIRED:
         _forget_retired(info)
     options.works.append(info.work)
-    if options.clock >= options.looks and info.executables and info.executables[0].roomy:
+    if clock.now >= options.looks and info.executables and info.executables[0].roomy:
         if allocator.has_grown():  # its buffers found no place where they had been
             options.tidies, options.patience = True, 2 * options.patience
-        options.looks = options.clock + max(ASKED, options.patience)
+        options.looks = clock.now + max(ASKED, options.patience)
 
 
 def run(prog, reason: str, divisible: bool = True) -> None:
@@ -279,19 +126,16 @@ def run(prog, reason: str, divisible: bool = True) -> None:
     node = prog.node
     info = node.program_info
     if info is None:
-        info = node.program_info = ProgramInfo(node, prog.device)
-        infos.append(info)
-        if _once:
-            info.recall()
+        info = first_sight(node, prog.device)
     info.seen += 1
     if divisible:
         runs.ran(info.first, info.short)
     _tick(info)
-    distance = options.clock - info.last_seen
+    distance = clock.now - info.last_seen
     if distance > NEAR and info.work >= HEAVY_WORK:
         distance = _distance(info, distance)
     info.near = info.near + min(1, NEAR / distance) if distance <= FAR else 1
-    info.last_seen = options.clock
+    info.last_seen = clock.now
     results, inputs = prog.results, prog.inputs
     live = tuple([i for i, c in enumerate(map(sys.getrefcount, results)) if c > _ALONE and results[i] is not None])
     if not live:
@@ -374,7 +218,7 @@ def run_alone(info: ProgramInfo, exe: Executable, arrays: list, floats: Sequence
               results: list[Value], reason: str) -> None:
     """Run what `known` found, without a program."""
     _tick(info)
-    info.last_seen = options.clock
+    info.last_seen = clock.now
     history.add(info, reason, "compiled", 0.0)
     try:
         made = exe.start(arrays, floats, ints)
@@ -524,7 +368,7 @@ def _tidy() -> None:
     """After a compilation: now, and once the arrays of some steps have found their places."""
     allocator.give_back()
     allocator.forget_size()
-    options.looks, options.patience = options.clock + SETTLED, SETTLED
+    options.looks, options.patience = clock.now + SETTLED, SETTLED
 
 
 def _tidy_beside() -> None:

@@ -19,7 +19,7 @@ class Entry(NamedTuple):
     how: str  # 'numpy', 'compiled', 'compiled now', 'from disk'
     seconds: float  # spent compiling or loading
     operations: int
-    program: weakref.ref  # to its executor.ProgramInfo: a program that never returns is forgotten, but for the last ones
+    program: weakref.ref  # to its program_info.ProgramInfo: a program that never returns is forgotten, but for the last ones
     earlier: weakref.ref | None  # to that of the program that ended there before
     refusal: str  # why the program cannot be compiled
 

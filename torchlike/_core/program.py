@@ -18,7 +18,7 @@ from jax import enable_x64, lax
 from jax.numpy import asarray
 
 from . import device as _device
-from . import executor, history, host, precision, runs
+from . import executor, history, host, precision, program_info, runs
 from .aval import BOOL, COMPLEX, FLOAT, INT, NUMBERS, Aval
 from .checks import Check, check_later, raise_failed, raise_failed_checks
 from .derived import derived
@@ -30,6 +30,7 @@ from .traces import beside
 from .trie import Node, take_out, trie
 from .value import Tracer, Unread, Value, is_tracer
 
+MOST_NODES = 400_000  # records kept in the trie; 300 bytes each, and four times as many with what is kept of programs that return
 LONGEST = int(os.environ.get("TORCHLIKE_PROGRAM_LENGTH", "4000"))  # results: a step of a network of 100 to 200 layers
 
 
@@ -574,10 +575,10 @@ def _execute(prog: Program, reason: str) -> None:
             gc.enable()
     if prog.checks:
         check_later(prog.checks)
-    if trie.size > executor.MOST_NODES:
+    if trie.size > MOST_NODES:
         forget_programs()
-    elif executor.options.clock - executor.options.swept > executor.UNSEEN:
-        executor.forget_unseen()
+    elif program_info.clock.now - program_info.clock.swept > program_info.UNSEEN:
+        program_info.forget_unseen()
 
 
 def is_idle() -> bool:
@@ -593,7 +594,7 @@ def forget_programs() -> None:
         if state.program.results or state.waiting:
             return
         trie.__init__()
-        executor.infos.clear()
+        program_info.infos.clear()
         state.program = Program()
 
 

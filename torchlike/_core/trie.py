@@ -23,7 +23,7 @@ class Node:
         self.outs = () if plan is None else plan.outs
         self.child: Node | None = None
         self.others: dict | None = None
-        self.program_info = None  # executor.ProgramInfo once a program ended here
+        self.program_info = None  # program_info.ProgramInfo once a program ended here
 
     @property
     def refs(self) -> tuple:

@@ -9,7 +9,7 @@ import contextlib
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from .._core import executor
+from .._core import program_info
 from .._core.aval import BOOL, COMPLEX, FLOAT, INT
 from .._core.grad_mode import mode
 from .._core.graph import AccumulateGrad, Identity, reachable
@@ -45,7 +45,7 @@ def evaluated(trace: Trace, tensors: list[Tensor]) -> list[tuple[Tensor, int | N
         else:
             found[id(t)] = t, None
     if pending:
-        steps = executor.steps_to(trace.node)
+        steps = program_info.steps_to(trace.node)
         refs = [t._current().ref for t in pending]
         waiting = list(pending)
         shared = [t for t, mixed in zip(pending, _batched(trace, steps, refs)) if not mixed and not (mode.enabled and t.requires_grad)]

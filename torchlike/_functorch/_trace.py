@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 import jax
 
-from .._core import executor, program
+from .._core import program, program_info
 from .._core.aval import COMPLEX, FLOAT, INT, Aval, aval
 from .._core.grad_mode import mode
 from .._core.graph import Node
@@ -129,7 +129,7 @@ class Gone:
     def again(self) -> Value:
         """The value in the program that is recorded now; RuntimeError where each example had its own."""
         node, inputs, floats, ints, differing = self.made_of
-        steps, needed = executor.steps_to(node), {self.number}
+        steps, needed = program_info.steps_to(node), {self.number}
         for s in reversed(steps):
             if not needed.isdisjoint(range(s.out, s.out + len(s.plan.outs))):
                 needed.update(r for r in s.refs if r.__class__ is int)

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from .._core import executor, program
+from .._core import program, program_info
 from .._core.grad_mode import mode
 from .._core.graph import Node
 from .._core.layout import Examples, Layout, is_dense
@@ -181,7 +181,7 @@ def _mapped_over(trace: Any, ref: Any) -> bool:
     reached = [{-1 - ref}]
     if ref >= 0:
         reached = []
-        for s in executor.steps_to(trace.node):
+        for s in program_info.steps_to(trace.node):
             inputs = set().union(*(reached[r] if r >= 0 else {-1 - r} for r in s.refs if r.__class__ is int))
             reached.extend([inputs] * len(s.plan.outs))
     found = reached[ref] if ref >= 0 else reached[0]
@@ -336,7 +336,7 @@ class _Call:
         n_numbers = len(trace.floats), len(trace.ints)
         grads, marks = _backward(trace, tensors) if mode.enabled else ([], [])
         marked = [-1 - _reference(m, trace) for m in marks]
-        steps = executor.steps_to(trace.node)
+        steps = program_info.steps_to(trace.node)
         batched = _batched(trace, steps, outs)
         self.spread = batched
         self._refuse(batched)
