@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from .._tensor import Tensor
+from ..nn.modules.lazy import LazyModuleMixin
 from . import annotations
 from .records import STORAGE_TYPES, UNTYPED
 from .unpickler import Resolved
@@ -285,10 +286,12 @@ _TENSOR_METHODS = object()  # the class that its methods of tensors are
 
 
 def _getattr(holder: Any, name: str) -> Any:
-    """``getattr`` as torch pickles ``torch.tanh`` and ``torch.Tensor.relu``, and for nothing else."""
+    """``getattr`` as torch pickles ``torch.tanh`` and ``torch.Tensor.relu``, and the hooks of a lazy module, and for nothing else."""
+    if isinstance(holder, LazyModuleMixin) and name in ("_infer_parameters", "_lazy_load_hook"):
+        return getattr(holder, name)
     function = _torch_functions("torch").get(name) if holder is _VARIABLE_FUNCTIONS else getattr(Tensor, name, None) if holder is _TENSOR_METHODS else None
     if not isinstance(function, types.FunctionType):
-        raise pickle.UnpicklingError(f"GLOBAL builtins.getattr is not allowed for {name!r} of {holder!r}")
+        raise pickle.UnpicklingError(f"GLOBAL builtins.getattr is not allowed for {name!r} of {type(holder).__name__}")
     return function
 
 

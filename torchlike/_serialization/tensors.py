@@ -16,10 +16,13 @@ from .._fields import ENGINE
 from .._qscheme import SCHEMES
 from .._storage import Storage
 from .._tensor import Size, Tensor, as_tensor_value
+from ..nn.modules._hooks import _WrappedHook
 from ..nn.parameter import Parameter, UninitializedBuffer, UninitializedParameter, UninitializedTensorMixin
+from ..ops.bit_views import _neg_view
 from ..ops.creation import empty
 from ..ops.layouts import LAYOUTS, layout
 from ..ops.objects import in_files
+from ..ops.random import Generator
 from ..ops.storages import _STORED, TypedStorage, UntypedStorage
 from ..utils.hooks import warn_if_has_hooks
 from . import locations, names
@@ -148,7 +151,7 @@ def _finish(tensor: Tensor, requires_grad: bool, metadata: dict | None) -> Tenso
         if name not in ("conj", "neg"):
             raise pickle.UnpicklingError(f"unknown tensor metadata {name!r}")
         if on:
-            tensor = tensor.conj() if name == "conj" else tensor.neg()
+            tensor = tensor.conj() if name == "conj" else _neg_view(tensor)
     tensor.requires_grad = bool(requires_grad)
     return tensor
 
@@ -309,6 +312,8 @@ class TensorSaver:
             return Size, (tuple(obj),)
         if isinstance(obj, layout):
             return _get_layout, (repr(obj),)
+        if isinstance(obj, Generator):
+            return Generator, (obj.device,), (obj.initial_seed(), None, obj.get_state())
         if isinstance(obj, device):
             return device, (obj.type,) if obj.index is None else (obj.type, obj.index)
         if not isinstance(obj, Tensor) or isinstance(obj, UninitializedTensorMixin):
@@ -329,7 +334,7 @@ class TensorSaver:
 
     def _parts(self, obj: Tensor) -> tuple[Callable[..., Tensor], tuple]:
         state = dict(vars(obj))
-        if type(obj) is Parameter or issubclass(type(obj), Parameter) and _reduces_itself(type(obj)):
+        if issubclass(type(obj), Parameter):  # whose heirs come back as Parameters, as in PyTorch
             args = (_Data(obj), obj.requires_grad, collections.OrderedDict())
             return (_rebuild_parameter_with_state, (*args, state)) if state else (_rebuild_parameter, args)
         warn_if_has_hooks(obj)
@@ -364,14 +369,13 @@ class TensorSaver:
     def _plain(self, tensor: Tensor, requires_grad: bool) -> tuple[Callable[..., Tensor], tuple]:
         if tensor.device.type == "meta":
             return _rebuild_meta_tensor_no_storage, (tensor.dtype, tuple(tensor.shape), tensor.stride(), requires_grad)
-        if tensor.is_conj():
-            tensor = tensor.detach().resolve_conj()
+        metadata = {name: True for name, on in (("conj", tensor.is_conj()), ("neg", tensor.is_neg())) if on}
         record = self._record(tensor)
         strides = (*tensor.stride(),)  # a tuple of its own: whether two equal ones are one object shows in a pickle
         args = (record, tensor.storage_offset(), tuple(tensor.shape), strides, requires_grad)
         if record.type is UNTYPED:
             return _rebuild_tensor_v3, (*args, collections.OrderedDict(), tensor.dtype)
-        return _rebuild_tensor_v2, (*args, collections.OrderedDict())
+        return _rebuild_tensor_v2, (*args, collections.OrderedDict(), *((metadata,) if metadata else ()))
 
     def _record(self, tensor: Tensor) -> StorageRecord:
         tensor._current()
@@ -444,6 +448,8 @@ def _register() -> None:
     for cls in (Size, device):
         names.register("torch", cls.__name__, Resolved(cls, call=cls))
     names.register("torch", "Tensor", Resolved(Tensor))
+    names.register("torch._C", "Generator", Resolved(Generator, call=Generator, state="method"), weights_only=False)
+    names.register("torch.nn.modules.module", "_WrappedHook", names._restricted(_WrappedHook), weights_only=False)
     names.register("torch.nn.parameter", "Parameter", Resolved(Parameter))
     for cls in (UninitializedParameter, UninitializedBuffer):
         names.register("torch.nn.parameter", cls.__name__, Resolved(cls, call=cls), weights_only=False)

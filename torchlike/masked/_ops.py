@@ -161,7 +161,7 @@ def norm(input: Tensor, ord: float | None = 2.0, dim=None, *, keepdim: bool | No
 
 def normalize(input: Tensor, ord: float, dim: int, *, eps: float = 1e-12, dtype=None, mask: Tensor | None = None) -> Tensor:  # noqa: A002
     """What the mask keeps over its norm along dim, or over eps where that is larger."""
-    size = norm(input, ord, _dim(dim, input.ndim), keepdim=True, dtype=dtype, mask=mask)
+    size = norm(input, ord, dim, keepdim=True, dtype=dtype, mask=mask)
     return _kept(input, mask, 0) / size.maximum(size.new_full((), eps))
 
 

@@ -1,6 +1,7 @@
 """torch.nested's functions: nested tensors from lists, from packed values, from parts of plain ones; and back."""
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -36,10 +37,14 @@ def _made(parts: list[Tensor], layout: _layout | None) -> NestedTensor:
 def nested_tensor(tensor_list: Sequence[Any], *, dtype: _dtype | None = None, layout: _layout | None = None, device: Any = None,
                   requires_grad: bool = False, pin_memory: bool = False) -> NestedTensor:
     """A nested tensor that has copies of the tensors (or lists of numbers); a leaf."""
+    if layout is JAGGED and isinstance(tensor_list, Tensor) and tensor_list.ndim:
+        tensor_list = tensor_list.unbind(0)
     if isinstance(tensor_list, Tensor) or not isinstance(tensor_list, (list, tuple)):
         raise TypeError("nested_tensor(): argument 'tensor_list' (position 1) must be list, not " + type(tensor_list).__name__)
     parts = [(x.detach().clone() if isinstance(x, Tensor) else FUNCTIONS["tensor"](x)).to(dtype=dtype, device=device) for x in tensor_list]
     made = _made(parts, layout)
+    if parts:
+        made = made.pieces_of(made.values())
     return made.requires_grad_() if requires_grad else made
 
 
@@ -76,7 +81,10 @@ def nested_tensor_from_jagged(values: Tensor, offsets: Tensor | None = None, len
     else:
         starts = offsets.tolist()
         sizes = [b - a for a, b in zip(starts, starts[1:])] if lengths is None else lengths.tolist()
-    return NestedTensor([values.narrow(dim - 1, a, n) for a, n in zip(starts, sizes)], JAGGED, None, dim)
+    made = NestedTensor([values.narrow(dim - 1, a, n) for a, n in zip(starts, sizes)], JAGGED, None, dim)
+    if [*starts[:len(sizes)], values.shape[dim - 1]] == [0, *itertools.accumulate(sizes)]:
+        made._whole = values
+    return made
 
 
 def narrow(tensor: Tensor, dim: int, start: int | Tensor, length: int | Tensor, layout: _layout = STRIDED) -> NestedTensor:

@@ -16,7 +16,7 @@ _POINTWISE = set("""abs neg exp exp2 expm1 log log1p log2 log10 sin cos tan tanh
     eq ne lt le gt ge subtract multiply divide dropout feature_dropout alpha_dropout nan_to_num bitwise_not bitwise_and bitwise_or
     __add__ __radd__ __sub__ __rsub__ __mul__ __rmul__ __truediv__ __rtruediv__ __floordiv__ __rfloordiv__ __pow__ __rpow__ __mod__ __neg__ __abs__ __invert__ __and__
     __or__ __xor__ __eq__ __ne__ __lt__ __le__ __gt__ __ge__ rsub linear to type float double half bfloat16 int long short bool cpu cuda detach clone contiguous
-    zeros_like ones_like rand_like randn_like empty_like full_like positive threshold glu type_as""".split())
+    zeros_like ones_like rand_like randn_like empty_like full_like positive threshold glu type_as conj""".split())
 _IN_PLACE = {f"{name}_" for name in _POINTWISE} | {"zero_", "fill_", "copy_", "__iadd__", "__isub__", "__imul__", "__itruediv__"}
 _REDUCTIONS = {"sum", "mean", "amax", "amin", "prod", "all", "any", "max", "min", "argmax", "argmin", "var", "std", "logsumexp", "norm"}
 
@@ -189,6 +189,10 @@ def _viewed(func: Callable, x: NestedTensor, *sizes: Any) -> NestedTensor:
 
 
 def _divided(func: Callable, x: NestedTensor, size: Any, dim: int = 0) -> tuple:
+    if x._layout_of is JAGGED and dim % x.dim() == 0 and first_name(func) == "chunk":
+        n = len(x._parts)
+        step = -(-n // size)
+        return tuple([_wrapped(x._parts[i:i + step], x) for i in range(0, n, step)])
     return _each(func, (x, size, _inner(x, dim)), {})
 
 
@@ -266,6 +270,52 @@ def _root_mean_square(func: Callable, x: NestedTensor, shape: Any, *args: Any, *
     return _wrapped([func(p, shape, *args, **kwargs) for p in x._parts], x)
 
 
+def _gradients(func: Callable, outputs: Any, inputs: Any, grad_outputs: Any = None, **kwargs: Any) -> tuple:
+    """torch.autograd.grad: of all parts, and with respect to all parts."""
+    def parts(xs: Any) -> list:
+        return [p for x in xs for p in (x._parts if isinstance(x, NestedTensor) else (x,))]
+
+    if grad_outputs is not None:
+        given = (grad_outputs,) if isinstance(grad_outputs, Tensor) else grad_outputs
+        grad_outputs = [p for g, y in zip(given, outputs) for p in (g._parts if isinstance(g, NestedTensor) else (g,) * len(parts([y])))]
+    elif any(isinstance(y, NestedTensor) for y in outputs):
+        raise RuntimeError("grad can be implicitly created only for scalar outputs")
+    nested = [isinstance(x, NestedTensor) for x in inputs]
+    found = iter(func(parts(outputs), parts(inputs), grad_outputs, **{**kwargs, "allow_unused": kwargs.get("allow_unused") or any(nested)}))
+    made: list = []
+    for x in inputs:
+        if not isinstance(x, NestedTensor):
+            made.append(next(found))
+            continue
+        each = [next(found) for _ in x._parts]
+        made.append(None if all(g is None for g in each) else
+                    _wrapped([FUNCTIONS["zeros_like"](p) if g is None else g for p, g in zip(x._parts, each)], x))
+    unused = [i for i, g in enumerate(made) if g is None]
+    if unused and not kwargs.get("allow_unused"):
+        raise RuntimeError(f"The differentiated Tensor at index {unused[0]} appears to not have been used in the graph. Set allow_unused=True if this is the "
+                           "desired behavior.")
+    return tuple(made)
+
+
+def _summed_up(func: Callable, x: NestedTensor, weight: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    """embedding_bag: each part is a bag."""
+    if x._layout_of is STRIDED:
+        raise _unsupported("embedding_bag")
+    return func(x.values(), weight, x.offsets()[:-1], *args[1:], **{k: v for k, v in kwargs.items() if k != "offsets"})
+
+
+def _one_hot(func: Callable, x: NestedTensor, num_classes: int = -1) -> NestedTensor:
+    if x._layout_of is STRIDED:
+        x.size()
+    return _each(func, (x, int(x.max()) + 1 if num_classes == -1 else num_classes), {})
+
+
+def _moved(func: Callable, x: NestedTensor, source: int, destination: int) -> NestedTensor:
+    order = [d for d in range(x.dim()) if d != source % x.dim()]
+    order.insert(destination % x.dim(), source % x.dim())
+    return x.permute(*order)
+
+
 def _reduced(func: Callable, name: str, x: NestedTensor, dim: Any = None, keepdim: bool = False, **kwargs: Any) -> Any:
     """A sum or its like: over everything, over the parts' own dimensions, or over the jagged one, which gives a plain tensor."""
     if x._layout_of is STRIDED:
@@ -314,5 +364,6 @@ _SPECIAL: dict[str, Callable] = {
     "layer_norm": _normalized, "matmul": _product, "__matmul__": _product, "__rmatmul__": lambda f, a, b: _product(f, a, b), "bmm": _product,
     "scaled_dot_product_attention": _attention, "flatten": _flattened, "narrow": _narrowed, "embedding": _looked_up, "is_same_size": _of_one_size,
     "select": _selected, "permute": _permuted, "_transformer_encoder_layer_fwd": _encoded, "_native_multi_head_attention": _attended,
-    "expand": _expanded, "rms_norm": _root_mean_square,
+    "expand": _expanded, "rms_norm": _root_mean_square, "grad": _gradients, "embedding_bag": _summed_up, "one_hot": _one_hot, "movedim": _moved,
+    "moveaxis": _moved, "to_dense": lambda func, x, *args, **kwargs: x,
 }

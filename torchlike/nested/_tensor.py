@@ -31,10 +31,11 @@ class NestedTensor(Tensor):
     _ragged: int  # the jagged layout's dimension of several sizes
     _offsets: Tensor | None
     _symbol: SymInt
+    _whole: Tensor | None  # what the parts are pieces of, if they are of one tensor
 
     def __new__(cls, parts: Sequence[Tensor], kind: layout, like: NestedTensor | None = None, ragged: int = 1) -> NestedTensor:
         self = Tensor._make_subclass(cls, FUNCTIONS["empty"](0, device="meta"))
-        self._parts, self._layout_of, self._ragged = tuple(parts), kind, ragged
+        self._parts, self._layout_of, self._ragged, self._whole = tuple(parts), kind, ragged, None
         if kind is JAGGED:
             lengths = [p.shape[ragged - 1] for p in self._parts]
             shared = like is not None and like._layout_of is JAGGED and like._lengths == lengths
@@ -53,6 +54,13 @@ class NestedTensor(Tensor):
     shape = property(lambda self: self.size())
     grad_fn = property(lambda self: next((p.grad_fn for p in self._parts if p.grad_fn is not None), None))
     is_leaf = property(lambda self: all(p.is_leaf for p in self._parts))
+    data = property(lambda self: self._like([p.data for p in self._parts]))
+    real = property(lambda self: self._like([p.real for p in self._parts]))
+    imag = property(lambda self: self._like([p.imag for p in self._parts]))
+    mT = property(lambda self: self.transpose(-2, -1))
+    mH = property(lambda self: self.transpose(-2, -1).conj())
+    T = property(lambda self: self.permute(*reversed(range(self.dim()))))
+    nbytes = property(lambda self: self.numel() * self.element_size())
 
     @property
     def requires_grad(self) -> bool:
@@ -81,6 +89,9 @@ class NestedTensor(Tensor):
     def grad(self, new: NestedTensor | None) -> None:
         for p, g in zip(self._parts, [None] * len(self._parts) if new is None else new._parts):
             p.grad = g
+
+    def _like(self, parts: Sequence[Tensor]) -> NestedTensor:
+        return NestedTensor(parts, self._layout_of, self, self._ragged)
 
     def dim(self) -> int:
         """The parts' dimensions and the batch's."""
@@ -112,6 +123,22 @@ class NestedTensor(Tensor):
         return sum(p.numel() for p in self._parts)
 
     nelement = numel
+
+    def is_floating_point(self) -> bool:
+        """Whether the parts hold floats."""
+        return self.dtype.is_floating_point
+
+    def is_complex(self) -> bool:
+        """Whether the parts hold complex numbers."""
+        return self.dtype.is_complex
+
+    def element_size(self) -> int:
+        """The bytes of an element."""
+        return self.dtype.itemsize
+
+    def storage_offset(self) -> int:
+        """0: where the values begin."""
+        return 0
 
     def is_contiguous(self, memory_format: Any = None) -> bool:
         """Whether every part is."""
@@ -162,7 +189,9 @@ class NestedTensor(Tensor):
         return bool(self._parts) and all(p.is_pinned() for p in self._parts)
 
     def values(self) -> Tensor:
-        """All parts one after the other; the strided layout's as one vector."""
+        """All parts one after the other; the strided layout's as one vector. Of the same memory where the parts are pieces of one tensor."""
+        if self._whole is not None and (self._whole.requires_grad or not self.requires_grad):
+            return self._whole.view_as(self._whole)
         if self._layout_of is STRIDED:
             return FUNCTIONS["cat"]([p.reshape(-1) for p in self._parts])
         return FUNCTIONS["cat"](list(self._parts), self._ragged - 1)
@@ -186,12 +215,18 @@ class NestedTensor(Tensor):
             return FUNCTIONS["zeros"](0 if output_size is None else list(output_size))
         largest = [max(sizes) for sizes in zip(*[p.shape for p in self._parts])]
         target = largest if output_size is None else list(output_size)[1:]
+        if self._layout_of is JAGGED:  # only the jagged dimension grows
+            target = [*largest[:self._ragged - 1], target[self._ragged - 1], *largest[self._ragged:]]
         if any(a > b for a, b in zip(largest, target)):
             raise RuntimeError("Value in output_size is less than NestedTensor padded size. Truncation is not supported.")
         padded = []
         for p in self._parts:
             room = [n for have, want in zip(reversed(p.shape), reversed(target)) for n in (0, want - have)]
             padded.append(F.pad(p, room, value=padding))
+        if output_size is not None and self._layout_of is STRIDED:
+            if output_size[0] < len(padded):
+                raise RuntimeError("Value in output_size is less than NestedTensor padded size. Truncation is not supported.")
+            padded += [FUNCTIONS["full_like"](padded[0], padding)] * (output_size[0] - len(padded))
         return FUNCTIONS["stack"](padded)
 
     def backward(self, gradient: NestedTensor | None = None, retain_graph: bool | None = None, create_graph: bool = False, inputs: Any = None) -> None:
@@ -218,8 +253,19 @@ class NestedTensor(Tensor):
     def __reduce_ex__(self, protocol: int) -> tuple:
         return _restored, (self._parts, self._layout_of, self._ragged)
 
+    def pieces_of(self, whole: Tensor) -> NestedTensor:
+        """The same numbers as pieces of `whole`, which has what `values` gives."""
+        if self._layout_of is STRIDED:
+            parts = [piece.view(p.shape) for piece, p in zip(whole.split([p.numel() for p in self._parts]), self._parts)]
+        else:
+            parts = whole.split(self._lengths, self._ragged - 1)
+        made = NestedTensor(parts, self._layout_of, self, self._ragged)
+        made._whole = whole
+        return made
+
     def __deepcopy__(self, memo: dict) -> NestedTensor:
         made = memo[id(self)] = NestedTensor(copy.deepcopy(self._parts, memo), self._layout_of, self, self._ragged)
+        made._whole = copy.deepcopy(self._whole, memo) if self._whole is not None and self._whole.is_leaf else None
         return made
 
     @classmethod

@@ -18,7 +18,7 @@ from .reductions import reduced
 def _two_dims(dim, ndim: int) -> tuple[int, int]:
     dims = list(dim) if isinstance(dim, (tuple, list)) else [dim]
     if len(dims) != 2:
-        raise RuntimeError(f"linalg.matrix_norm: dim must be a 2-tuple. Got {', '.join(map(str, dims))}")
+        raise RuntimeError(f"linalg.matrix_norm: dim must be a 2-tuple. Got {' '.join(map(str, dims))}")
     a, b = (as_dim(d, ndim) for d in dims)
     if a == b:
         raise RuntimeError(f"linalg.matrix_norm: dims must be different. Got ({dims[0]}, {dims[1]})")
@@ -86,7 +86,7 @@ def norm(input: Any, p="fro", dim=None, keepdim: bool = False, *, dtype=None) ->
     """The p-norm of vectors along dim, or of all elements; 'fro' is 2; 'nuc' sums the singular values of a matrix."""
     if dim.__class__ is int:
         dim = [dim]
-    if p in ("fro", None):
+    if p in ("fro", None) and (p is None or dim is None or len(dim) < 3):
         return vector_norm(input, 2, dim, keepdim, dtype=dtype)
     if isinstance(p, str):
         return matrix_norm(input, p, (-2, -1) if dim is None else dim, keepdim, dtype=dtype)

@@ -124,6 +124,7 @@ class AveragedModel(Module):
 
         means = tensors(self.module)
         now = [t.to(mean.device) for t, mean in zip(tensors(model), means)]
+        means = means[:len(now)]
         n = self.n_averaged
         if n == 0:
             for mean, t in zip(means, now):
@@ -136,7 +137,7 @@ class AveragedModel(Module):
             for mean, t in zip(means, now):
                 mean.copy_(self.avg_fn(mean, t, n.to(mean.device)))
         if not self.use_buffers:
-            for mean, t in zip(self.module.buffers(), model.buffers()):
+            for mean, t in zip(self.module.buffers(), model.buffers(), strict=True):
                 mean.detach().copy_(t.detach().to(mean.device))
         self.n_averaged += 1
 

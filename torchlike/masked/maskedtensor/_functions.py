@@ -12,12 +12,12 @@ from .core import MaskedTensor, _data, _made, is_masked_tensor
 _UNARY = frozenset("""
     abs absolute acos arccos acosh arccosh angle asin arcsin asinh arcsinh atan arctan atanh arctanh bitwise_not ceil clamp clip conj_physical
     cos cosh deg2rad digamma erf erfc erfinv exp exp2 expm1 fix floor frac lgamma log log10 log1p log2 logit i0 isnan nan_to_num neg negative
-    positive pow rad2deg reciprocal round rsqrt sigmoid sign sgn signbit sin sinc sinh sqrt square tan tanh trunc
+    isfinite positive pow rad2deg reciprocal round rsqrt sigmoid sign sgn signbit sin sinc sinh sqrt square tan tanh trunc
 """.split())
 _BINARY = frozenset("""
     add atan2 arctan2 bitwise_and bitwise_or bitwise_xor bitwise_left_shift bitwise_right_shift div divide floor_divide fmod logaddexp logaddexp2
     mul multiply nextafter remainder sub subtract true_divide eq ne le ge greater greater_equal gt less_equal lt less maximum minimum fmax fmin
-    not_equal
+    not_equal isclose
 """.split())
 _OPERATORS = {"and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor", "floordiv": "floor_divide", "mod": "remainder", "invert": "bitwise_not",
               "rtruediv": "div", "lshift": "bitwise_left_shift", "rshift": "bitwise_right_shift"}
@@ -43,6 +43,8 @@ def call(func: Callable, args: tuple, kwargs: dict) -> Any:
     if name in _CONVERSIONS:
         made = func(_data(args[0]), *args[1:], **kwargs)
         return _made(made, args[0]._masked_mask.to(made.device))
+    if name == "__get__":
+        return _attribute(func, *args)
     found = _OTHERS.get(name)
     return NotImplemented if found is None else found(*args, **kwargs)
 
@@ -65,6 +67,14 @@ def _binary(func: Callable, args: tuple, kwargs: dict) -> MaskedTensor:
     if made is _data(args[0]):  # in place
         return args[0]
     return _made(made, masks[0].expand_as(made))
+
+
+def _attribute(func: Callable, self: MaskedTensor, *rest: Any) -> Any:
+    """A property: what says something of the data, and `data` and `real`, which lie under the same mask."""
+    found = func(self._masked_data, *rest)
+    if not isinstance(found, Tensor):
+        return found
+    return _made(found, self._masked_mask) if func in (Tensor.data.__get__, Tensor.real.__get__) else NotImplemented
 
 
 def _need_equal(masks: Sequence[Tensor], said: str) -> None:
@@ -135,6 +145,7 @@ _OTHERS: dict[str, Callable] = {
     "detach": lambda self: _made(self._masked_data.detach(), self._masked_mask),
     "ones_like": lambda self, **kwargs: _made(FUNCTIONS["ones_like"](self._masked_data, **kwargs), self._masked_mask),
     "softmax": lambda self, dim, dtype=None: _made(_ops.softmax(self._masked_data, dim, dtype=dtype, mask=self._masked_mask), self._masked_mask),
+    "element_size": lambda self: self._masked_data.element_size(), "storage_offset": lambda self: self._masked_data.storage_offset(),
     "to_dense": lambda self: self, "where": _where, "item": _item, "copy_": _copy, "grad": _grad,
     "__bool__": lambda self: bool(_item(self)), "__float__": lambda self: float(_item(self)), "__int__": lambda self: int(_item(self)),
     "tolist": _refusing("tolist", ", got MaskedTensor"), "numpy": _refusing("numpy", ".")}

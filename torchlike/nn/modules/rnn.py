@@ -127,6 +127,11 @@ class RNNBase(Module):
         for weight in self.parameters():
             init.uniform_(weight, -bound, bound)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """With the list of weights that PyTorch keeps beside them, for files that it reads."""
+        state = super().__getstate__()
+        return {**state, "_flat_weights": self._flat_weights} if all(name in self._parameters for name in self._flat_weights_names) else state
+
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__({"proj_size": 0, **state})
         for name in ("_flat_weights", "_flat_weight_refs"):  # kept by torch, computed here

@@ -66,6 +66,5 @@ def _fused(weight: Tensor, bias: Tensor | None, mean: Tensor, var: Tensor, eps: 
     new_bias = ((-mean if bias is None else bias - mean) * scale)
     if bn_b is not None:
         new_bias = new_bias + bn_b
-    train_bias = weight.requires_grad if bias is None else bias.requires_grad
     return (Parameter((weight * scale.reshape(shape)).detach().to(weight.dtype), weight.requires_grad),
-            Parameter(new_bias.detach().to(weight.dtype), train_bias))
+            Parameter(new_bias.detach().to(weight.dtype), bias is not None and bias.requires_grad))

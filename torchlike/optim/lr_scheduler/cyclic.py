@@ -271,7 +271,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
             epoch = self.last_epoch + 1
             self.T_cur += 1
             if self.T_cur >= self.T_i:
-                self.T_cur -= self.T_i
+                self.T_cur %= self.T_i  # a start in the middle may lie several lengths on
                 self.T_i *= self.T_mult
         else:
             epoch = 0 if epoch is None else epoch
