@@ -5,10 +5,15 @@ import pytest
 import torch as oracle_of_names
 from test_expressions import lines, outcome
 
+SHORT = {
+    "ONE": 'o = torch.optim.SGD([nn.Parameter(torch.ones(1))], lr=1.0); o.param_groups[0]["initial_lr"] = 1.0; L = torch.optim.lr_scheduler',
+    "NT(": "torch.nested.nested_tensor(", "TWO": "[torch.ones(2), torch.ones(3)], JAGGED", "JAGGED": "layout=torch.jagged",
+}
+
 TRAINING = """
-o = torch.optim.SGD([nn.Parameter(torch.ones(1))], lr=1.0); o.param_groups[0]["initial_lr"] = 1.0; L = torch.optim.lr_scheduler; s = L.CosineAnnealingWarmRestarts(o, 2, last_epoch=4); [(o.step(), s.step(), s.get_last_lr())[2] for _ in range(5)]
-o = torch.optim.SGD([nn.Parameter(torch.ones(1))], lr=1.0); o.param_groups[0]["initial_lr"] = 1.0; L = torch.optim.lr_scheduler; s = L.CosineAnnealingWarmRestarts(o, 1, 2, last_epoch=6); [(o.step(), s.step(), s.get_last_lr(), s.T_i)[2:] for _ in range(5)]
-o = torch.optim.SGD([nn.Parameter(torch.ones(1))], lr=1.0); L = torch.optim.lr_scheduler; s = L.SequentialLR(o, [L.ConstantLR(o, 0.1, 2), L.ExponentialLR(o, 0.5)], [0]); s.get_last_lr(), [(o.step(), s.step(), s.get_last_lr())[2] for _ in range(3)]
+ONE; s = L.CosineAnnealingWarmRestarts(o, 2, last_epoch=4); [(o.step(), s.step(), s.get_last_lr())[2] for _ in range(5)]
+ONE; s = L.CosineAnnealingWarmRestarts(o, 1, 2, last_epoch=6); [(o.step(), s.step(), s.get_last_lr(), s.T_i)[2:] for _ in range(5)]
+ONE; s = L.SequentialLR(o, [L.ConstantLR(o, 0.1, 2), L.ExponentialLR(o, 0.5)], [0]); s.get_last_lr(), [(o.step(), s.step(), s.get_last_lr())[2] for _ in range(3)]
 import torch.optim.swa_utils as S; S.AveragedModel(nn.BatchNorm1d(2)).update_parameters(nn.Linear(2, 2))
 import torch.optim.swa_utils as S; S.AveragedModel(nn.Linear(2, 2)).update_parameters(nn.Linear(2, 2, bias=False))
 torch.amp.GradScaler("cpu").step(torch.optim.SGD([nn.Parameter(torch.ones(1))], lr=1.0))
@@ -21,22 +26,22 @@ torch.masked.normalize(torch.arange(6.0).view(2, 3), 2, (0, 1), mask=torch.tenso
 """
 
 NESTED = """
-x = torch.nested.nested_tensor([torch.ones(2, 3), torch.zeros(1, 3)], layout=torch.jagged); [p.tolist() for y in (x.data, x.mT, x.mH, x.real) for p in y.unbind()], x.nbytes
-x = torch.nested.nested_tensor([torch.ones(2, 3), torch.zeros(1, 3)], layout=torch.jagged); x.T
-x = torch.nested.nested_tensor([torch.ones(2, 3), torch.zeros(1, 3)]); x.is_floating_point(), x.is_complex(), x.element_size(), x.storage_offset(), [p.tolist() for p in x.data.unbind()]
-x = torch.nested.nested_tensor([torch.ones(2), torch.ones(3)], layout=torch.jagged); x.values().mul_(3); [p.tolist() for p in x.unbind()]
-x = torch.nested.nested_tensor([torch.ones(2), torch.ones(2, 1)[0]]); x.values()[1:].zero_(); x[0][0] = 7; x.values(), [p.tolist() for p in x.unbind()]
+x = NT([torch.ones(2, 3), torch.zeros(1, 3)], JAGGED); [p.tolist() for y in (x.data, x.mT, x.mH, x.real) for p in y.unbind()], x.nbytes
+x = NT([torch.ones(2, 3), torch.zeros(1, 3)], JAGGED); x.T
+x = NT([torch.ones(2, 3), torch.zeros(1, 3)]); x.is_floating_point(), x.is_complex(), x.element_size(), x.storage_offset(), [p.tolist() for p in x.data.unbind()]
+x = NT(TWO); x.values().mul_(3); [p.tolist() for p in x.unbind()]
+x = NT([torch.ones(2), torch.ones(2, 1)[0]]); x.values()[1:].zero_(); x[0][0] = 7; x.values(), [p.tolist() for p in x.unbind()]
 v = torch.ones(5, 2); x = torch.nested.nested_tensor_from_jagged(v, torch.tensor([0, 2, 5])); x.values()[0] = 9; x[1][0] = 8; v, x.values()
 v = torch.ones(5, 2); x = torch.nested.nested_tensor_from_jagged(v, torch.tensor([0, 2, 4])); x.values().shape[1]
-x = torch.nested.nested_tensor([torch.ones(2), torch.ones(3)], layout=torch.jagged, requires_grad=True); (x.values() * torch.arange(5.0)).sum().backward(); [p.tolist() for p in x.grad.unbind()]
-x = torch.nested.nested_tensor([torch.ones(2), torch.ones(3)], layout=torch.jagged, requires_grad=True); g, = torch.autograd.grad((x * 2).to_padded_tensor(0.0).sum(), x); [p.tolist() for p in g.unbind()]
-x = torch.nested.nested_tensor([torch.ones(2), torch.ones(3)], layout=torch.jagged, requires_grad=True); y = x * 2; g, = torch.autograd.grad(y, x, y.detach()); [p.tolist() for p in g.unbind()]
-x = torch.nested.nested_tensor([torch.ones(2), torch.ones(3)], layout=torch.jagged); w = torch.ones(2, requires_grad=True); torch.autograd.grad((w * 2).sum(), [w, x.requires_grad_()])
-x = torch.nested.nested_tensor([torch.ones(2, 1), torch.ones(3, 1), torch.ones(1, 1)], layout=torch.jagged); [[p.tolist() for p in y.unbind()] for y in x.chunk(2)], [p.shape for p in x.movedim(1, 2).unbind()]
-x = torch.nested.nested_tensor([torch.tensor([1, 2]), torch.tensor([0])], layout=torch.jagged); F.one_hot(x).values(), F.one_hot(x, 4).values(), nn.EmbeddingBag.from_pretrained(torch.arange(6.0).view(3, 2))(x)
-[p.tolist() for p in torch.nested.nested_tensor(torch.ones(2, 3), layout=torch.jagged).unbind()]
-torch.nested.nested_tensor([torch.ones(1, 2), torch.ones(2, 2)]).to_padded_tensor(0.0, (3, 2, 3))
-torch.nested.nested_tensor([torch.ones(1, 2), torch.ones(2, 2)], layout=torch.jagged).to_padded_tensor(0.0, (3, 4, 3))
+x = NT(TWO, requires_grad=True); (x.values() * torch.arange(5.0)).sum().backward(); [p.tolist() for p in x.grad.unbind()]
+x = NT(TWO, requires_grad=True); g, = torch.autograd.grad((x * 2).to_padded_tensor(0.0).sum(), x); [p.tolist() for p in g.unbind()]
+x = NT(TWO, requires_grad=True); y = x * 2; g, = torch.autograd.grad(y, x, y.detach()); [p.tolist() for p in g.unbind()]
+x = NT(TWO); w = torch.ones(2, requires_grad=True); torch.autograd.grad((w * 2).sum(), [w, x.requires_grad_()])
+x = NT([torch.ones(2, 1), torch.ones(3, 1), torch.ones(1, 1)], JAGGED); [[p.tolist() for p in y.unbind()] for y in x.chunk(2)], [p.shape for p in x.movedim(1, 2).unbind()]
+x = NT([torch.tensor([1, 2]), torch.tensor([0])], JAGGED); F.one_hot(x).values(), F.one_hot(x, 4).values(), nn.EmbeddingBag.from_pretrained(torch.arange(6.0).view(3, 2))(x)
+[p.tolist() for p in NT(torch.ones(2, 3), JAGGED).unbind()]
+NT([torch.ones(1, 2), torch.ones(2, 2)]).to_padded_tensor(0.0, (3, 2, 3))
+NT([torch.ones(1, 2), torch.ones(2, 2)], JAGGED).to_padded_tensor(0.0, (3, 4, 3))
 """
 
 MASKED = """
@@ -47,8 +52,9 @@ x = torch.masked.masked_tensor(torch.ones(2), torch.tensor([True, False])); x.is
 
 @pytest.mark.parametrize("program", lines(TRAINING, NESTED, MASKED))
 def test_same_outcome(oracle, subject, program):
-    name = subject.__name__
-    mine = outcome(subject, program.replace("import torch.", f"import {name}."))[0]
+    for short, long in SHORT.items():
+        program = program.replace(short, long)
+    mine = outcome(subject, program.replace("import torch.", f"import {subject.__name__}."))[0]
     assert mine == outcome(oracle, program)[0]
 
 
