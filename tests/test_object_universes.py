@@ -44,13 +44,22 @@ NT([torch.ones(1, 2), torch.ones(2, 2)]).to_padded_tensor(0.0, (3, 2, 3))
 NT([torch.ones(1, 2), torch.ones(2, 2)], JAGGED).to_padded_tensor(0.0, (3, 4, 3))
 """
 
+DISTRIBUTIONS = """
+x = torch.tensor([-float("inf"), -0.0, -2.0, 4.0]); [x.pow(e).tolist() for e in (torch.tensor(0.5), torch.tensor([0.5]), torch.tensor(0.5).expand(4), torch.tensor([[0.5], [2.0]]))]
+x = torch.tensor([-float("inf"), -0.0, -2.0, 4.0]).repeat(500); [x.pow(e)[:4].tolist() for e in (torch.tensor(0.5), torch.tensor(0.5).expand(2000))], x[0] ** torch.tensor(0.5)
+torch.distributions.transforms.PowerTransform(2.0).inv(torch.tensor([-float("inf"), -0.0, 4.0]))
+T = torch.distributions.transforms; T.IndependentTransform(T.ExpTransform(), 1)(torch.tensor(0.3))
+T = torch.distributions.transforms; T.IndependentTransform(T.ExpTransform(), 1).inv(torch.tensor(0.3))
+T = torch.distributions.transforms; T.SoftmaxTransform().forward_shape((2, 3)), T.SoftmaxTransform().inverse_shape(())
+"""
+
 MASKED = """
 x = torch.masked.masked_tensor(torch.ones(2), torch.tensor([True, False])); x.is_nested, x.data.to_tensor(3.0), x.real.get_mask(), x.element_size(), x.storage_offset()
 x = torch.masked.masked_tensor(torch.ones(2), torch.tensor([True, False])); x.isfinite().to_tensor(False), torch.isclose(x, x).to_tensor(False)
 """
 
 
-@pytest.mark.parametrize("program", lines(TRAINING, NESTED, MASKED))
+@pytest.mark.parametrize("program", lines(TRAINING, NESTED, DISTRIBUTIONS, MASKED))
 def test_same_outcome(oracle, subject, program):
     for short, long in SHORT.items():
         program = program.replace(short, long)

@@ -25,6 +25,14 @@ def powers_of_two(xp, x, to):
     return made.view(to) if xp is np else lax.bitcast_convert_type(made, to)
 
 
+def numpy_power(x, y):
+    """np.power. Where one exponent of 0.5 stands for several elements NumPy takes their square root, which -inf does not have, and which of -0.0 is -0.0."""
+    if x.dtype.kind == "f" and (x.shape != y.shape or y.size == 1 or 0 in y.strides) and (y == 0.5).any():
+        shape = np.broadcast_shapes(x.shape, y.shape)
+        return np.power(np.atleast_1d(x), np.array(np.broadcast_to(y, shape or (1,)))).reshape(shape)
+    return np.power(x, y)
+
+
 def cast(xp, x, np_dtype):
     """x as np_dtype; Python numbers become arrays, so that NumPy keeps the dtype asked for. Doubles go to float16 through float32, as torch's do."""
     if x.__class__ in (float, int, bool, complex):

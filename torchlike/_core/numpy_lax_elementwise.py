@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from .arrays import numpy_power
 from .numpy_lax_rules import direct, dtype_of, in_float32, is_float, is_narrow, out_dtype, rule, total_order
 
 for _name, _function in {
@@ -185,7 +186,7 @@ def _pow(eqn):
         exact = dtype_of(eqn, 1).itemsize < 4 and dtype == np.float32
         exponent = np.float32 if exact or is_narrow(dtype) else np.float64
         return lambda x, y: np.power(x, y.astype(exponent)).astype(dtype)
-    return in_float32(np.power, dtype)
+    return in_float32(numpy_power, dtype)
 
 
 @rule("integer_pow")

@@ -240,6 +240,11 @@ class ComposeTransform(Transform):
 identity_transform = ComposeTransform([])
 
 
+def _need_dims(there, needed):
+    if there < needed:
+        raise ValueError("Too few dimensions on input")
+
+
 class IndependentTransform(Transform):
     """`base_transform` with further dimensions judged as part of each event."""
 
@@ -256,9 +261,11 @@ class IndependentTransform(Transform):
         return self if self._cache_size == cache_size else IndependentTransform(self.base_transform, self.reinterpreted_batch_ndims, cache_size)
 
     def _call(self, x):
+        _need_dims(x.dim(), self.domain.event_dim)
         return self.base_transform(x)
 
     def _inverse(self, y):
+        _need_dims(y.dim(), self.codomain.event_dim)
         return self.base_transform.inv(y)
 
     def log_abs_det_jacobian(self, x, y):
@@ -468,6 +475,12 @@ class SoftmaxTransform(_Parameterless):
     def _inverse(self, y):
         return y.log()
 
+    def forward_shape(self, shape):
+        _need_dims(len(shape), 1)
+        return shape
+
+    inverse_shape = forward_shape
+
 
 class LowerCholeskyTransform(_Parameterless):
     """Square matrices to lower triangular ones with positive diagonals."""
@@ -508,13 +521,11 @@ class StickBreakingTransform(_Parameterless):
         return (-x - softplus(-x) + y[..., :-1].log()).sum(-1)
 
     def forward_shape(self, shape):
-        if len(shape) < 1:
-            raise ValueError("Too few dimensions on input")
+        _need_dims(len(shape), 1)
         return shape[:-1] + (shape[-1] + 1,)
 
     def inverse_shape(self, shape):
-        if len(shape) < 1:
-            raise ValueError("Too few dimensions on input")
+        _need_dims(len(shape), 1)
         return shape[:-1] + (shape[-1] - 1,)
 
 
@@ -546,8 +557,7 @@ class ReshapeTransform(Transform):
 
     @staticmethod
     def _replaced(shape, old, new):
-        if len(shape) < len(old):
-            raise ValueError("Too few dimensions on input")
+        _need_dims(len(shape), len(old))
         cut = len(shape) - len(old)
         if shape[cut:] != old:
             raise ValueError(f"Shape mismatch: expected {shape[cut:]} but got {old}")

@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from .._core.arrays import numpy_power
 from .choosing import choose
 
 MANY = 1 << 10  # elements from which on it is quicker
@@ -50,11 +51,11 @@ def _slope(primals, tangents):
 def power(xp, x, y):
     """xp.power(x, y) of one dtype"""
     if x.size < MANY or x.dtype.kind != "f" or x.dtype.itemsize < 4 or x.dtype != y.dtype:
-        return xp.power(x, y)
+        return numpy_power(x, y) if xp is np else xp.power(x, y)
     if xp is not np:
         return _power(*jnp.broadcast_arrays(x, y))
     if x.__class__ is not np.ndarray or not (x < 0).any():
-        return np.power(x, y)
+        return numpy_power(x, y)
     if not y.ndim:
         return _by_number(x, y)
     return _signed(np, np.power(np.abs(x), y), x, y)
