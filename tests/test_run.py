@@ -19,12 +19,12 @@ ROOT = Path(__file__).resolve().parent.parent
 LAUNCHER = ("-m", "torchlike.run")
 
 
-def python(*arguments, cwd, **environment):
+def python(*arguments, cwd, given="", **environment):
     clean = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "TORCHLIKE_ALIAS")}
     return subprocess.run(
         [sys.executable, *map(str, arguments)], cwd=cwd, capture_output=True, text=True, timeout=120,
         env={**clean, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1", **environment},
-        stdin=subprocess.DEVNULL,
+        input=given,
     )  # fmt: skip
 
 
@@ -43,9 +43,9 @@ def check(folder: Path, text: str, *arguments: str) -> str:
     return done.stdout
 
 
-def same(folder: Path, *arguments: str) -> subprocess.CompletedProcess:
+def same(folder: Path, *arguments: str, given: str = "") -> subprocess.CompletedProcess:
     """Runs plain Python and the launcher with the same arguments; output, errors and exit code must be equal."""
-    plain, ours = python(*arguments, cwd=folder), python(*LAUNCHER, *arguments, cwd=folder)
+    plain, ours = python(*arguments, cwd=folder, given=given), python(*LAUNCHER, *arguments, cwd=folder, given=given)
     # Plain Python shows its own frames of `-m`; the launcher hides those as well.
     plain.stderr = re.sub(r'  File "<frozen (runpy|importlib.*)>", .*\n', "", plain.stderr)
     assert (ours.stdout, ours.stderr, ours.returncode) == (plain.stdout, plain.stderr, plain.returncode)
@@ -251,6 +251,7 @@ def test_a_program_given_as_text(tmp_path, text):
     (tmp_path / "neighbour.py").write_text("")
     same(tmp_path, "-c", text)
     same(tmp_path, "-c", text, "-m", "x")
+    same(tmp_path, "-", "x", given=text)
 
 
 def test_a_text_has_the_alias(tmp_path):

@@ -3,6 +3,7 @@
     python -m torchlike.run SCRIPT ARGS...
     python -m torchlike.run -m MODULE ARGS...
     python -m torchlike.run -c COMMAND ARGS...
+    python -m torchlike.run - ARGS...             (the program comes from standard input)
 
 The program sees what it would see under plain `python`: `sys.argv`, `sys.path[0]`, `__main__`, `__file__`, the same
 tracebacks and exit codes; only `import torch` gives torchlike, also in the processes that it starts.
@@ -19,7 +20,7 @@ from types import CodeType, ModuleType, TracebackType
 from torchlike._alias import install
 from torchlike._tracebacks import leave_python, shorten
 
-_USAGE = "usage: python -m torchlike.run SCRIPT ARGS...\n       python -m torchlike.run -m MODULE ARGS...\n       python -m torchlike.run -c COMMAND ARGS...\n"
+_USAGE = "usage: python -m torchlike.run SCRIPT ARGS...\n       python -m torchlike.run -m MODULE ARGS...\n       python -m torchlike.run -c COMMAND ARGS...\n       python -m torchlike.run - ARGS...\n"
 
 
 def _fail(message: str, code: int) -> None:
@@ -73,11 +74,11 @@ def _module(name: str) -> tuple[CodeType, dict[str, object]]:
     return spec.loader.get_code(spec.name), _attributes(spec)
 
 
-def _command(text: str) -> tuple[CodeType, dict[str, object]]:
+def _command(text: str, name: str) -> tuple[CodeType, dict[str, object]]:
     """The same for a program given as text."""
     if not sys.flags.safe_path:
         sys.path[0] = ""
-    return compile(text, "<string>", "exec", dont_inherit=True), {"__loader__": builtins.__loader__, "__package__": None, "__spec__": None}
+    return compile(text, name, "exec", dont_inherit=True), {"__loader__": builtins.__loader__, "__package__": None, "__spec__": None}
 
 
 def _attributes(spec: ModuleSpec) -> dict[str, object]:
@@ -124,7 +125,11 @@ def main(arguments: list[str]) -> None:
             sys.argv[0] = attributes["__file__"]
         elif arguments[0] == "-c":
             sys.argv = ["-c", *arguments[2:]]
-            code, attributes = _command(arguments[1])
+            code, attributes = _command(arguments[1], "<string>")
+        elif arguments[0] == "-":
+            sys.argv = list(arguments)
+            code, attributes = _command(sys.stdin.read(), "<stdin>")
+            attributes |= {"__file__": "<stdin>", "__cached__": None}
         else:
             sys.argv = list(arguments)
             code, attributes = _script(arguments[0])
