@@ -3,9 +3,20 @@
 import numpy as np
 import pytest
 
+from torchlike._core.scipy_extension import worth
+from torchlike.ops import rows as rows_module
 from torchlike.ops.positions import combine_at, rows_add
 
 RNG = np.random.default_rng(0)
+
+
+@pytest.fixture(autouse=True, params=[0, 1 << 40], ids=["SciPy's product", "NumPy"])
+def way(request, monkeypatch):
+    monkeypatch.setattr(rows_module, "_SOME", request.param)
+
+
+def test_small_work_adds_up():
+    assert [worth(f"test {rows_module._SOME}", 5, 10) for _ in range(4)] == [False, False, True, True]
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64, np.float16])

@@ -20,7 +20,7 @@ from types import CodeType, ModuleType, TracebackType
 from torchlike._alias import install
 from torchlike._tracebacks import leave_python, shorten
 
-_USAGE = "usage: python -m torchlike.run SCRIPT ARGS...\n       python -m torchlike.run -m MODULE ARGS...\n       python -m torchlike.run -c COMMAND ARGS...\n       python -m torchlike.run - ARGS...\n"
+_USAGE = "usage: " + "       ".join(f"python -m torchlike.run {what} ARGS...\n" for what in ("SCRIPT", "-m MODULE", "-c COMMAND", "-"))
 
 
 def _fail(message: str, code: int) -> None:

@@ -5,11 +5,11 @@ import numpy as np
 
 from .scipy_extension import extension, worth
 
-_FEW, _SOME = 64, 512  # swaps up to which lists are quicker: than LAPACK, and than loading it
+_FEW, _SOME = 64, 1 << 16  # swaps up to which lists are quicker: than LAPACK, and, of all calls, than loading it
 
 
 def pays(n: int) -> bool:
-    return n > _FEW and worth("_flapack", n > _SOME)
+    return n > _FEW and worth("_flapack", n, _SOME)
 
 
 def swapped(items: np.ndarray, targets: np.ndarray) -> np.ndarray:

@@ -26,11 +26,10 @@ def extension(package: str, name: str) -> ModuleType:
         return importlib.import_module(f"scipy.{package}.{name}")
 
 
-_loaded: set[str] = set()
+_work: dict[str, int] = {}
 
 
-def worth(name: str, much: bool) -> bool:
-    """Whether an extension may be used: it is loaded already, or there is much to do."""
-    if much:
-        _loaded.add(name)
-    return name in _loaded
+def worth(name: str, work: int, enough: int) -> bool:
+    """Whether an extension may be used for so much work: once all that it might have done adds up to more than `enough`, it is worth loading."""
+    done = _work[name] = _work.get(name, 0) + work
+    return done > enough

@@ -5,7 +5,7 @@ import numpy as np
 
 from .._core.scipy_extension import extension, worth
 
-_FEW, _SOME = 1 << 7, 1 << 15  # numbers up to which `np.add.at` is quicker: than the product, and than loading SciPy's
+_FEW, _SOME = 1 << 7, 1 << 17  # numbers up to which `np.add.at` is quicker: than the product, and, of all calls, than loading SciPy's
 
 
 def add_rows(x: np.ndarray, where: tuple, values) -> bool:
@@ -13,7 +13,7 @@ def add_rows(x: np.ndarray, where: tuple, values) -> bool:
     index, size = where[0], np.size(values)
     if (index.__class__ is not np.ndarray or len(where) != x.ndim or x.ndim < 2 or x.dtype.char not in "fd" or size <= _FEW
             or any(i.__class__ is not slice or i != slice(None) for i in where[1:]) or not x.flags.c_contiguous
-            or getattr(values, "dtype", None) != x.dtype or values.shape != (*index.shape, *x.shape[1:]) or not worth("_sparsetools", size > _SOME)):
+            or getattr(values, "dtype", None) != x.dtype or values.shape != (*index.shape, *x.shape[1:]) or not worth("_sparsetools", size, _SOME)):
         return False
     n, index = len(x), np.ascontiguousarray(index, np.int64).reshape(-1)
     if index.min() < 0 or index.max() >= n:  # the product does not look itself

@@ -14,7 +14,7 @@ from ...ops.positions import rows_add
 from ...ops.quotients import over
 from .embedding import narrow
 
-_SOME = 1 << 15  # numbers from which on SciPy's sparse product is worth loading
+_SOME = 1 << 17  # numbers, of all calls, from which on SciPy's sparse product is worth loading
 _TURN, _WIDE, _ENOUGH = 8, 8, 1 << 9  # on the CPU: rows of a bag that are added at once; columns and elements of a result from which on that pays
 
 
@@ -36,7 +36,7 @@ def bag_of(xp, starts, n: int):
 def _summed(weight: np.ndarray, index: np.ndarray, starts: np.ndarray, scale) -> np.ndarray:
     """In NumPy: a product with a sparse matrix, which makes no array of all the rows that are picked."""
     bags, width = starts.size, weight.shape[1]
-    if weight.dtype.char in "fd" and weight.flags.c_contiguous and index.size and worth("_sparsetools", index.size * width > _SOME):
+    if weight.dtype.char in "fd" and weight.flags.c_contiguous and index.size and worth("_sparsetools", index.size * width, _SOME):
         if index.min() >= 0 and index.max() < len(weight):  # the product does not look itself
             out = np.zeros((bags, width), weight.dtype)
             factors = np.ones(index.size, weight.dtype) if scale is None else np.ascontiguousarray(scale)
