@@ -177,7 +177,7 @@ def _divided(info: ProgramInfo) -> list[list[int]] | None:
         return None
     if info.eager and (calls := parts.calls(info)) is not None:
         saved = costs.DISPATCH * len(calls)
-        returns = info.near >= SIGHTS_LIGHT and (info.near + info.earlier) * saved * LASTS >= info.compile_seconds
+        returns = info.near >= SIGHTS_LIGHT and not info.compiles_longer_than((info.near + info.earlier) * saved * LASTS)
         return None if returns else calls
     if info.work < HEAVY_WORK:
         return None
@@ -441,18 +441,18 @@ def _wants_compilation(info: ProgramInfo, inputs: list[Value]) -> bool:
     gain = info.gain - costs.PASSED * max(0, len(info.lives) - len(inputs))  # results beyond the inputs take time as well
     if info.device.type != "cpu":
         fetched = sum(v.aval.numel * v.aval.dtype.itemsize for v in inputs if v.array.__class__ is not np.ndarray)
-        if (info.seen + info.earlier) * (info.gain + fetched * costs.FETCHED_BYTE) * LASTS >= info.compile_seconds:
+        if not info.compiles_longer_than((info.seen + info.earlier) * (info.gain + fetched * costs.FETCHED_BYTE) * LASTS):
             return True
     elif gain <= 0:
         pass
-    elif info.near >= (SIGHTS_HEAVY if info.work >= HEAVY_WORK else SIGHTS_LIGHT) and (info.near + info.earlier) * gain * LASTS >= info.compile_seconds:
+    elif info.near >= (SIGHTS_HEAVY if info.work >= HEAVY_WORK else SIGHTS_LIGHT) and not info.compiles_longer_than((info.near + info.earlier) * gain * LASTS):
         return True
-    elif (info.seen + info.earlier) * gain / 2 >= info.compile_seconds:
+    elif not info.compiles_longer_than((info.seen + info.earlier) * gain / 2):
         return True
     # operations without a NumPy form are compiled one by one; when that costs more than the whole, take the whole
     if info.foreign is None:
         info.foreign = {plan for plan in info.operations()[0] if not plan._numpy and host.is_foreign(plan)}
-    return bool(info.foreign) and sum([plan._xla is None for plan in info.foreign]) * costs.OP_COMPILE > info.compile_seconds
+    return bool(info.foreign) and not info.compiles_longer_than(sum([plan._xla is None for plan in info.foreign]) * costs.OP_COMPILE)
 
 
 def _run_numpy(prog, bound: host.HostProgram, live: tuple, dead: tuple = ()) -> None:

@@ -91,6 +91,10 @@ class ProgramInfo:
             self._compile_seconds = costs.program_seconds(steps, self.lives, self.device)
         return self._compile_seconds
 
+    def compiles_longer_than(self, seconds: float) -> bool:
+        """By estimate; that of a program's fixed part is enough for most."""
+        return seconds < costs.PROGRAM_COMPILE or seconds < self.compile_seconds
+
     def _path(self) -> tuple[list[Step], list]:
         if self.read is not None:
             return self.read
@@ -109,7 +113,7 @@ class ProgramInfo:
 
     def lost_little(self) -> bool:
         """Whether what its runs lost, as long as it is not compiled, is small beside its compilation."""
-        return self.gain <= 0 or NOTED * self.seen * self.gain <= self.compile_seconds
+        return self.compiles_longer_than(NOTED * self.seen * self.gain)
 
     def is_passing(self) -> bool:
         """Whether it was seen once, in little time: most such programs never return."""
