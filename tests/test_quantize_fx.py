@@ -213,7 +213,10 @@ def test_fusion_and_attributes(torch):
     prepared(x)
     return (made.code, _kinds(made), made.told, made(x), prepared.told,
             fx.convert_fx(prepared, custom.ConvertCustomConfig().set_preserved_attributes(["told"])).told,
-            caught(fx.fuse_fx, nn.Sequential(nn.Conv2d(1, 2, 3), nn.BatchNorm2d(2)).train()), caught(fx.convert_fx, made), caught(fx.convert_fx, net),
+            caught(fx.fuse_fx, nn.Sequential(nn.Conv2d(1, 2, 3), nn.BatchNorm2d(2)).train()), [
+                _kinds(fx._fuse_fx(graph, training)) if training == graph.training else caught(fx._fuse_fx, graph, training)
+                for graph in (torch.fx.symbolic_trace(part) for part in (copy.deepcopy(net[:3]).eval(), copy.deepcopy(net[:3]).train())) for training in (False, True)
+            ], caught(fx._fuse_fx, 3, False), caught(fx.convert_fx, made), caught(fx.convert_fx, net),
             caught(fx.prepare_fx, net, None, (x,)),
             caught(fx.prepare_fx, net.eval(), q.QConfigMapping().set_object_type(nn.Linear, q.default_qconfig), (x,)))
 

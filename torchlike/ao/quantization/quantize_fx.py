@@ -43,11 +43,22 @@ def _mapping(given: Any, function: str) -> QConfigMapping:
     return given
 
 
+def _graph(model: Any) -> None:
+    if not isinstance(model, GraphModule):
+        raise ValueError(f"input model must be a GraphModule, Got type:{type(model)} Please make sure to follow the tutorials.")
+
+
+def _fuse_fx(model: GraphModule, is_qat: bool) -> GraphModule:
+    """The same of a graph that is there already (TorchBench asks so which parts of a model have one). ValueError if it is none."""
+    _graph(model)
+    return _fusing.fuse(model, is_qat)
+
+
 def fuse_fx(model: Module, fuse_custom_config: FuseCustomConfig | dict[str, Any] | None = None) -> GraphModule:
     """The model as a graph in which convolutions and linear layers are one with their normalizations and ReLU. In eval mode; AssertionError else."""
     config = _config(fuse_custom_config, FuseCustomConfig, "fuse", "fuse_custom_config")
     kept = _own(model, config.preserved_attributes)
-    made = _fusing.fuse(_tracing.trace(model, [], [])[0], False)
+    made = _fuse_fx(_tracing.trace(model, [], [])[0], False)
     attach_preserved_attrs_to_model(made, kept)
     return made
 
@@ -90,8 +101,7 @@ def convert_to_reference_fx(graph_module: GraphModule, convert_custom_config: Co
 
 def _convert(model: GraphModule, is_reference: bool, config: Any, remove_qconfig: bool, mapping: Any) -> GraphModule:
     config = _config(config, ConvertCustomConfig, "convert", "convert_custom_config")
-    if not isinstance(model, GraphModule):
-        raise ValueError(f"input model must be a GraphModule, Got type:{type(model)} Please make sure to follow the tutorials.")
+    _graph(model)
     kept = _own(model, config.preserved_attributes)
     made = _converting.convert(model, is_reference, config, remove_qconfig, None if mapping is None else _mapping(mapping, "convert"))
     attach_preserved_attrs_to_model(made, kept)
