@@ -172,6 +172,16 @@ def test_the_former_functions_warn(torch):
     return said, str(caught_warnings[0].message)
 
 
+def test_settings_without_an_import(tmp_path):
+    """gpt-fast sets `torch._functorch.config`, which PyTorch's torch._dynamo has imported."""
+    program = tmp_path / "program.py"
+    program.write_text("import torch\nimport torch._dynamo.config\ntorch._functorch.config.enable_autograd_cache = 7\n"
+                       "from torch._functorch import config\nprint(config.enable_autograd_cache)\n"
+                       "try:\n    torch._functorch.nothing\nexcept AttributeError as e:\n    print(str(e).split(':')[0])\n")
+    found = [subprocess.run([sys.executable, *run, program], capture_output=True, text=True).stdout.splitlines() for run in ((), ("-m", "torchlike.run"))]
+    assert found == [["7", "module 'torch._functorch' has no attribute 'nothing'"]] * 2
+
+
 def test_the_package_functorch_is_ours(tmp_path):
     program = tmp_path / "program.py"
     program.write_text("import functorch, sys\nfrom functorch import vmap, make_functional\nimport torch\n"
