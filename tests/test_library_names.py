@@ -317,6 +317,17 @@ def test_settings_have_other_values_inside_a_block(torch):
 
 
 @same
+def test_types_of_optimizers(torch):
+    """Distributed Shampoo takes StateDict."""
+    import typing
+    from importlib import import_module
+    module = import_module(f"{torch.__name__}.optim.optimizer")
+    names = ("Args", "Kwargs", "StateDict", "GlobalOptimizerPreHook", "GlobalOptimizerPostHook", "ParamsT")
+    return [(name, len(typing.get_args(getattr(module, name))), str(getattr(module, name)).replace(torch.__name__ + "._tensor", "torch").replace("torchlike", "torch"))
+            for name in names]
+
+
+@same
 def test_pieces_of_pickled_tensors(torch):
     storage = torch.arange(6.0).untyped_storage()
     typed = torch.storage.TypedStorage(wrap_storage=storage, dtype=torch.float32, _internal=True)
