@@ -408,7 +408,7 @@ def meshgrid(*tensors, indexing: str | None = None) -> tuple:
         tensors = tuple(tensors[0])
     need_tensors(tensors)
     if indexing is None:
-        warn("torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument.")
+        warn("torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument.", once=True)
         indexing = "ij"
     if not tensors:
         raise RuntimeError("meshgrid expects a non-empty TensorList")

@@ -231,6 +231,6 @@ def istft(input, n_fft: int, hop_length: int | None = None, win_length: int | No
     out = signal / weight
     if length is not None and out.shape[1] < length:
         warn("The length of signal is shorter than the length parameter. Result is being padded with zeros in the tail. Please check your center and "
-             "hop_length settings.")
+             "hop_length settings.", once=True)
         out = F["cat"]([out, out.new_zeros(out.shape[0], length - out.shape[1])], 1)
     return out if input.ndim == 3 else out.squeeze(0)
