@@ -7,6 +7,7 @@ from test_expressions import lines, outcome
 
 SHORT = {
     "ONE": 'o = torch.optim.SGD([nn.Parameter(torch.ones(1))], lr=1.0); o.param_groups[0]["initial_lr"] = 1.0; L = torch.optim.lr_scheduler',
+    "FLOAT8": "('float8_e4m3fn', 'float8_e5m2', 'float8_e4m3fnuz', 'float8_e5m2fnuz')",
     "NT(": "torch.nested.nested_tensor(", "TWO": "[torch.ones(2), torch.ones(3)], JAGGED", "JAGGED": "layout=torch.jagged",
 }
 
@@ -53,13 +54,32 @@ T = torch.distributions.transforms; T.IndependentTransform(T.ExpTransform(), 1).
 T = torch.distributions.transforms; T.SoftmaxTransform().forward_shape((2, 3)), T.SoftmaxTransform().inverse_shape(())
 """
 
+EDGES = """
+[torch.tensor([1e10, -480.0, 464.0, float("inf"), float("nan"), 3.0], dtype=getattr(torch, d)).float() for d in FLOAT8]
+[torch.tensor([1e10, -480.0, 464.0, float("inf"), float("nan"), 3.0]).to(getattr(torch, d)).float() for d in FLOAT8]
+[torch.tensor(x, dtype=getattr(torch, d)).float() for d in FLOAT8 for x in (465, -1e39, 2.5)]
+torch.zeros(2).to(torch.float8_e4m3fn).fill_(1e10)
+torch.full((2,), float("inf"), dtype=torch.float8_e5m2fnuz)
+torch.full((2,), 250.0, dtype=torch.float8_e4m3fnuz)
+[torch.full((2,), x, dtype=torch.float8_e5m2).float() for x in (float("inf"), 57344.0, float("nan"))], torch.full((2,), 448, dtype=torch.float8_e4m3fn).float()
+torch.tensor([0.0, -3.0, 1e-30], dtype=torch.float8_e8m0fnu).float(), torch.tensor(-3.0, dtype=torch.float8_e8m0fnu).item()
+x = torch.arange(20.0).view(4, 5).requires_grad_(); y = F.adaptive_avg_pool2d(x, 1); y.sum().backward(); y, x.grad
+F.adaptive_avg_pool2d(torch.arange(120.0).view(1, 1, 2, 3, 4, 5), (1, 1)), F.adaptive_avg_pool3d(torch.arange(40.0).view(2, 4, 5), 1)
+F.adaptive_avg_pool2d(torch.zeros(2, 0, 4), 1), F.adaptive_avg_pool2d(torch.zeros(2, 3, 4), 1).shape
+F.adaptive_avg_pool2d(torch.zeros(4), 1)
+F.adaptive_avg_pool2d(torch.zeros(4, 5), (1, 1))
+m = nn.BatchNorm1d((2,)); m, m(torch.zeros(3, 2)), nn.BatchNorm2d([2], affine=False)(torch.ones(1, 2, 1, 1)), nn.BatchNorm1d((2, 3)).weight.shape
+exec("with torch.inference_mode(): x = torch.ones(2)"); x.data.mul_(3); x, x.data._version, x.data.is_inference(), x.data.mul_(2)._version
+exec("with torch.inference_mode(): x = torch.ones(2)"); x.mul_(3)
+"""
+
 MASKED = """
 x = torch.masked.masked_tensor(torch.ones(2), torch.tensor([True, False])); x.is_nested, x.data.to_tensor(3.0), x.real.get_mask(), x.element_size(), x.storage_offset()
 x = torch.masked.masked_tensor(torch.ones(2), torch.tensor([True, False])); x.isfinite().to_tensor(False), torch.isclose(x, x).to_tensor(False)
 """
 
 
-@pytest.mark.parametrize("program", lines(TRAINING, NESTED, DISTRIBUTIONS, MASKED))
+@pytest.mark.parametrize("program", lines(TRAINING, NESTED, DISTRIBUTIONS, EDGES, MASKED))
 def test_same_outcome(oracle, subject, program):
     for short, long in SHORT.items():
         program = program.replace(short, long)

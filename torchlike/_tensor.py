@@ -268,7 +268,7 @@ class Tensor(Fields, metaclass=Shown):
     def _check_write(self, repeats: bool = False) -> None:
         """torch's errors for an in-place operation on a leaf, on an inference tensor outside inference_mode, or, unless it `repeats` one
         value, on a tensor of which several elements are one place in memory."""
-        if self._inference and not mode.inference:
+        if self._inference and not mode.inference and self._of_data is None:  # `.data` counts writes of its own
             raise RuntimeError("Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a normal tensor "
                                "before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details.")
         if mode.enabled:
@@ -474,7 +474,7 @@ class Tensor(Fields, metaclass=Shown):
 
     @property
     def _version(self) -> int:
-        if self._inference:
+        if self._inference and self._of_data is None:
             raise RuntimeError("Inference tensors do not track version counter.")
         return self._written
 

@@ -25,6 +25,23 @@ def powers_of_two(xp, x, to):
     return made.view(to) if xp is np else lax.bitcast_convert_type(made, to)
 
 
+def to_float8(xp, x, dtype):
+    """Numbers in one of the float8 formats. As in torch, what is too large for float8_e4m3fn becomes its largest number; elsewhere infinity or NaN."""
+    if dtype is dt.float8_e5m2:
+        return x.astype(dtype.np)
+    if dtype is dt.float8_e8m0fnu:
+        return powers_of_two(xp, x, dtype.np)
+    wide = x.astype(np.float32)
+    if dtype is dt.float8_e4m3fn:
+        wide = xp.where(xp.isnan(wide), wide, xp.clip(wide, -448.0, 448.0))
+    return wide.astype(dtype.np)
+
+
+def stored(xp, x, dtype):
+    """A user's numbers in an array of a dtype."""
+    return to_float8(xp, x, dtype) if dtype in dt.FLOAT8 else cast(xp, x, dtype.np)
+
+
 def numpy_power(x, y):
     """np.power. Where one exponent of 0.5 stands for several elements NumPy takes their square root, which -inf does not have, and which of -0.0 is -0.0."""
     if x.dtype.kind == "f" and (x.shape != y.shape or y.size == 1 or 0 in y.strides) and (y == 0.5).any():

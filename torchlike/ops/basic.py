@@ -1,12 +1,11 @@
 """What every tensor can do: conversions, copies, filling, comparison operators and logic."""
 from __future__ import annotations
 
-import ml_dtypes
 import numpy as np
 
 from .._core import device as dev
 from .._core import dtype as dt
-from .._core.arrays import cast, powers_of_two
+from .._core.arrays import cast, to_float8
 from .._core.aval import broadcast_shapes, result_dtype
 from .._core.errors import class_name, not_implemented
 from .._core.grad_mode import mode
@@ -36,7 +35,7 @@ def _convert(xp, x, dtype):
     if x.dtype.kind in "fV" and dtype.np.kind in "iu":
         return _float_to_int(xp, x, dtype.np)
     if dtype in dt.FLOAT8:
-        return _to_float8(xp, x, dtype)
+        return to_float8(xp, x, dtype)
     if dtype is dt.complex32:  # NumPy and JAX have no such type: a complex64 of halves
         parts = [part.astype(np.float16).astype(np.float32) for part in ((x.real, x.imag) if x.dtype.kind == "c" else (x, xp.zeros_like(x)))]
         return joined(xp, *parts, np.complex64)
@@ -45,17 +44,6 @@ def _convert(xp, x, dtype):
     if dtype is dt.float16 or x.dtype == np.float16:  # torch's way goes through float32 too
         x = cast(xp, x, np.dtype(np.float32))
     return cast(xp, x, dtype.np)
-
-
-def _to_float8(xp, x, dtype):
-    """torch saturates where the format has no infinity."""
-    if dtype is dt.float8_e5m2:
-        return x.astype(dtype.np)
-    if dtype is dt.float8_e8m0fnu:
-        return powers_of_two(xp, x, dtype.np)
-    most = float(ml_dtypes.finfo(dtype.np).max)
-    wide = x.astype(np.float32)
-    return xp.where(xp.isnan(wide), wide, xp.clip(wide, -most, most)).astype(dtype.np)
 
 
 def _float_to_int(xp, x, to):

@@ -9,7 +9,7 @@ from .._arguments import factory_size, refuse_huge, refuse_learnable
 from .._core import device as dev
 from .._core import dtype as dt
 from .._core import unwritten
-from .._core.arrays import powers_of_two
+from .._core.arrays import to_float8
 from .._core.errors import class_name, not_implemented
 from .._core.history import warn
 from .._core.registry import Op
@@ -17,7 +17,7 @@ from .._core.room import need_room
 from .._public import MISSING, Refused, public
 from .._tensor import Tensor, apply
 from .aliases import of_its_class
-from .elements import held, plain_number
+from .elements import held, need_fitting, plain_number
 from .memory_formats import laid_out, preserve_format
 
 
@@ -31,10 +31,10 @@ _full_op = Op("full", _full, shape=lambda value, shape, dtype, device: (shape, d
 
 
 def _constant_kernel(xp, value, shape, dtype, device):
-    if xp is np and value.__class__ is int and not value and dtype is not dt.float8_e8m0fnu:
+    if xp is np and value.__class__ is int and not value and dtype is not dt.float8_e8m0fnu:  # which has no zero
         return np.zeros(shape, dtype.np)  # in a fraction of the time
-    if dtype is dt.float8_e8m0fnu:  # has no zero
-        return powers_of_two(xp, xp.full(shape, value, dtype=np.float32), dtype.np)
+    if dtype in dt.FLOAT8:
+        return to_float8(xp, xp.full(shape, value, dtype=np.float32), dtype)
     return xp.full(shape, value, dtype=dtype.np)
 
 
@@ -70,9 +70,11 @@ def sized(args: tuple, dtype: dt.dtype, device) -> Tensor:
 def filled(shape: tuple, value, dtype: dt.dtype, device) -> Tensor:
     """A tensor of one number; the number is data, so it may change between runs."""
     check_size(shape, dtype, device)
-    # a lone 16-bit number overflows to inf in torch, where several are an error
-    checked = dt.float64 if dtype in (dt.float16, dt.bfloat16) and math.prod(shape) == 1 else dtype
+    # a lone number of 8 or 16 bits overflows in torch as one in a list does, where several are an error
+    checked = dt.float64 if (dtype in (dt.float16, dt.bfloat16) or dtype in dt.FLOAT8) and math.prod(shape) == 1 else dtype
     number = held(value, checked)
+    if checked in dt.FLOAT8 and checked is not dt.float8_e8m0fnu:
+        need_fitting(number, checked)
     made = apply(_full_op, (number,), (shape, dtype, device))
     if number.__class__ is int and dtype.category == dt.INT:
         made._value.bounds = (number, number) if made.numel() else (0, -1)

@@ -35,11 +35,16 @@ def held(x, dtype: dt.dtype):
         if n is None:
             raise _does_not_fit(dtype)
         return n
-    if dtype.category >= dt.FLOAT and dtype not in dt.FLOAT8:
-        largest = largest_of(dtype)
-        if any(largest < abs(part) < math.inf for part in ((x.real, x.imag) if x.__class__ is complex else (x,))):
-            raise _does_not_fit(dtype)
+    if dtype.category >= dt.FLOAT and dtype is not dt.float8_e8m0fnu:
+        need_fitting(x, dtype)
     return x
+
+
+def need_fitting(x: complex, dtype: dt.dtype) -> None:
+    """torch's error for a number that is too large for a dtype of floats."""
+    largest, infinite = largest_of(dtype), _infinity_of(dtype)
+    if any(largest < abs(part) != infinite for part in ((x.real, x.imag) if x.__class__ is complex else (x,))):
+        raise _does_not_fit(dtype)
 
 
 def _whole(x: float, dtype: dt.dtype) -> int | None:
@@ -48,6 +53,12 @@ def _whole(x: float, dtype: dt.dtype) -> int | None:
     if info.min <= x <= info.max:
         return int(x)
     return int(x) & int(info.max) if not info.min and isinstance(x, int) and -info.max <= x < 0 else None
+
+
+@functools.cache
+def _infinity_of(dtype: dt.dtype) -> float:
+    """Infinity where dtype has one, else no number."""
+    return math.nan if dtype in dt.FLOAT8 and dtype is not dt.float8_e5m2 else math.inf
 
 
 @functools.cache
@@ -109,6 +120,7 @@ def as_integer(x: complex, dtype: dt.dtype) -> int:
     return n
 
 
-_C_TYPES = {"int32": "int", **{f"{kind}{bits}": f"{kind}{bits}_t" for kind in ("int", "uint") for bits in (8, 16, 32, 64) if (kind, bits) != ("int", 32)},
+_C_TYPES = {"int32": "int", **{t.name: f"c10::F{t.name[1:]}" for t in dt.FLOAT8},
+            **{f"{kind}{bits}": f"{kind}{bits}_t" for kind in ("int", "uint") for bits in (8, 16, 32, 64) if (kind, bits) != ("int", 32)},
             "float32": "float", "float64": "double", "float16": "c10::Half", "bfloat16": "c10::BFloat16", "complex64": "c10::complex<float>",
             "complex128": "c10::complex<double>"}

@@ -9,7 +9,7 @@ import numpy as np
 
 from .._core import device as dev
 from .._core import dtype as dt
-from .._core.arrays import cast
+from .._core.arrays import stored
 from .._core.aval import aval
 from .._core.errors import class_name
 from .._core.history import warn
@@ -76,7 +76,7 @@ def _host_data(data, dtype) -> np.ndarray:
             raise ValueError("given numpy array has byte order different from the native byte order. Conversion between byte orders is currently "
                              "not supported.")
         d = dt.from_numpy_dtype(data.dtype) if dtype is None else dtype
-        made = cast(np, np.asarray(data), d.np)
+        made = stored(np, np.asarray(data), d)
         return made if made.dtype != data.dtype else np.array(made)
     if isinstance(data, (list, tuple, range)):
         return _from_nested(data, dtype)
@@ -123,7 +123,7 @@ def _from_number(x, dtype) -> np.ndarray:
         return np.array(bool(x))
     if isinstance(x, complex) and d.category < dt.COMPLEX:
         raise TypeError("must be real number, not complex")
-    return silently(cast, np, np.array(float(x) if d.category == dt.FLOAT else x), d.np)  # too large ones to inf, as in torch
+    return silently(stored, np, np.array(float(x) if d.category == dt.FLOAT else x), d)  # too large ones to inf, as in torch
 
 
 _NUMBERS = (int, float, complex)
@@ -230,7 +230,7 @@ def _from_numbers(data: list | tuple, dtype) -> np.ndarray | None:
         dtype = dt.get_default_dtype() if float in kinds else dt.int64
     try:
         if dtype.category == dt.FLOAT:
-            return silently(cast, np, np.array(flat, np.float64), dtype.np).reshape(shape)  # too large ones to inf, as in torch
+            return silently(stored, np, np.array(flat, np.float64), dtype).reshape(shape)  # too large ones to inf, as in torch
         return np.array(flat, np.int64).reshape(shape) if dtype is dt.int64 and float not in kinds else None
     except OverflowError:
         return None
@@ -270,7 +270,7 @@ def _from_nested(data, dtype) -> np.ndarray:
     if complex in kinds and dtype.category != dt.COMPLEX:
         raise TypeError("must be real number, not complex")
     with np.errstate(over="ignore"):  # as above
-        return cast(np, np.array(flat, np.float64 if dtype.category == dt.FLOAT else None), dtype.np).reshape(shape)
+        return stored(np, np.array(flat, np.float64 if dtype.category == dt.FLOAT else None), dtype).reshape(shape)
 
 
 def _infer(data, flat) -> dt.dtype:

@@ -399,6 +399,10 @@ def _adaptive_avg(n: int):
     kernel = ("adaptive_avg_pool2d", "adaptive_avg_pool3d_cpu")[n == 3]
 
     def f(input: Tensor, output_size) -> Tensor:
+        asked = output_size if output_size.__class__ in (tuple, list) else (output_size,) * n
+        if n > 1 and len(asked) == n and all(s.__class__ is int and s == 1 for s in asked) and (
+                input.ndim > n + 2 or input.ndim > n and 0 in input.shape[1:] or input.ndim <= n and asked is not output_size):
+            return input.mean([*range(-n, 0)], keepdim=True)  # to torch that is a mean, of any number of dimensions
         sizes = _adaptive_size(input, output_size, n, name)
         if input.dtype.category != dt.FLOAT and set(sizes) != {1}:  # a size of 1 is a mean to torch
             raise not_implemented(kernel, input.dtype)

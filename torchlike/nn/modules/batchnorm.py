@@ -30,12 +30,13 @@ class _NormBase(Module):
 
         super().__init__()
         self.num_features = num_features
+        shape = num_features if isinstance(num_features, (tuple, list)) else (num_features,)
         self.eps = eps
         self.momentum = momentum
         self.affine = affine
         self.track_running_stats = track_running_stats
         for name, wanted in (("weight", affine), ("bias", affine and bias)):
-            self.register_parameter(name, empty_parameter(num_features, device=device, dtype=dtype) if wanted else None)
+            self.register_parameter(name, empty_parameter(*shape, device=device, dtype=dtype) if wanted else None)
         stats = (None, None, None)
         if track_running_stats:
             stats = (torch.zeros(num_features, device=device, dtype=dtype),
