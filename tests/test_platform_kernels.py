@@ -180,7 +180,9 @@ def test_float32_products_are_as_precise_as_the_settings_say(where, relaxed):
         assert precisions("matmul", *matrices) == one(relaxed)
         assert precisions("convolution", *images) == one("HIGHEST")
         backends.cuda.matmul.fp32_precision = "ieee"
+        backends.cudnn.conv.fp32_precision = "tf32"
         assert precisions("matmul", *matrices) == one("HIGHEST")
+        assert precisions("convolution", *images) == one(relaxed)
     finally:
         torchlike.set_float32_matmul_precision("highest")
         backends.cudnn.allow_tf32 = True

@@ -126,7 +126,7 @@ for _module, _prefix in ((_sys.modules[__name__], ""), (nn.functional, ""), (lin
 _tracebacks.begin()
 
 # what `from torch import *` takes: no modules, since programs have others of the names `random`, `types`, `utils`
-__all__ = [_name for _name, _x in globals().items() if not _name.startswith("_") and type(_x) is not type(_sys)
+__all__ = [_name for _name, _x in globals().items() if not _name.startswith("_") and not isinstance(_x, type(_sys))
            and _name not in ("explain", "from_jax", "immediate", "install", "jax_function")] + ["vmap"]  # noqa: PLE0604
 
 # attributes of torch that few programs touch

@@ -607,7 +607,7 @@ def reset(reason: str = "default dtype changed") -> None:
 
 
 def permit_tf32(what: str, on: bool) -> None:
-    """Allow TF32 for `matmul` or `cudnn`, or forbid it: what is recorded from now on is computed so."""
+    """Allow TF32 for `matmul`, `conv` or `rnn`, or forbid it: what is recorded from now on is computed so."""
     if precision.set_permitted(what, on) and any_precise_plan():
         reset("TF32 allowed or forbidden")
 

@@ -185,7 +185,7 @@ class Op:
     edge_order: tuple[int, ...] | None = None  # of its inputs among a node's next_functions, where torch has another
     asks: tuple | None = None  # (torch's function, (argument's name there, number of the input), ...); without names: a list of tensors
     private = 0  # how many of its last results only its derivative reads
-    cudnn = False  # torch computes it with cuDNN on a GPU, to that library's precision: see precision.py
+    cudnn: str | None = None  # what it is to cuDNN, with which torch computes it on a GPU, to that library's precision: see precision.py
     free = False  # its NumPy form makes views and touches no element
     bound: Callable | None = None  # makes a plan's NumPy kernel, whose result is an array of the right dtype in any case, or None
     picks = False  # its result is elements of its first input, mostly few of them

@@ -1,6 +1,6 @@
 """A module whose known attributes can be set, and checks them."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import ModuleType
 from typing import Any, ClassVar
@@ -31,23 +31,30 @@ def assignable() -> Iterator[None]:
 
 
 class Settings(ModuleType):
-    """Gives a module the attributes in `defaults`, each of which keeps its type (None: any)."""
+    """Gives a module the attributes in `defaults`, each of which keeps its type (None: any), and those in `computed`, read and set by functions."""
 
     defaults: ClassVar[dict[str, Any]] = {}
+    computed: ClassVar[dict[str, tuple[Callable[[], Any], Callable[[Any], None]]]] = {}
 
     def __getattr__(self, name: str) -> Any:
         if name in type(self).defaults:
             return type(self).defaults[name]
+        if name in type(self).computed:
+            return type(self).computed[name][0]()
         raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
 
     def __setattr__(self, name: str, value: Any) -> None:
         default = type(self).defaults.get(name)
-        if _frozen and name in type(self).defaults:
+        computed = type(self).computed.get(name)
+        if _frozen and (name in type(self).defaults or computed):
             name = self.__name__.replace(__name__.partition(".")[0], "torch", 1)
             raise RuntimeError(f"not allowed to set {name} flags after disable_global_flags; please use flags() context manager instead")
         if isinstance(default, bool) and not isinstance(value, bool):
             raise RuntimeError(f"{self.__name__}.{name} expects a bool, but got {type(value).__name__}")
-        super().__setattr__(name, value)
+        if computed:
+            computed[1](value)
+        else:
+            super().__setattr__(name, value)
 
     @contextmanager
     def temporarily(self, **values: Any) -> Iterator[None]:

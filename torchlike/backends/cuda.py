@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from .._core.program import permit_tf32
 from .._tensor import Tensor
 from ..cuda import is_available as _cuda_available
 from ..nn._functional.attention import can_fuse
 from ..nn._functional.sdp_backends import SDPBackend, is_allowed, sdpa_kernel, set_allowed
+from . import _fp32_precision
 from ._libraries import preferred_blas_library, preferred_linalg_library  # noqa: F401
 
 
@@ -18,40 +18,27 @@ def is_built() -> bool:
     return _cuda_available()
 
 
-class _Matmul:
+class _Matmul(_fp32_precision.Operation):
     """What matrix products may use: TF32 where allowed; the other permissions change nothing."""
 
-    _bools = ("allow_tf32", "allow_fp16_reduced_precision_reduction", "allow_bf16_reduced_precision_reduction",
-              "allow_fp16_accumulation")  # fmt: skip
+    _bools = ("allow_fp16_reduced_precision_reduction", "allow_bf16_reduced_precision_reduction", "allow_fp16_accumulation")
 
     def __init__(self) -> None:
-        values = dict.fromkeys(self._bools, False)
-        values["allow_fp16_reduced_precision_reduction"] = values["allow_bf16_reduced_precision_reduction"] = True
-        self.__dict__.update(values, _precision="none", _float32="highest")
+        super().__init__("cuda", "matmul")
+        self.__dict__.update(dict.fromkeys(self._bools, True), allow_fp16_accumulation=False)
 
     def __getattr__(self, name: str) -> Any:
-        if name == "fp32_precision":
-            return self._precision
-        raise AttributeError(f"Unknown attribute {name}")
+        return _fp32_precision.matmul_allows_tf32() if name == "allow_tf32" else super().__getattr__(name)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if name == "fp32_precision":
-            if value not in ("none", "ieee", "tf32", "bf16"):
-                raise RuntimeError(f"Invalid precision: {value}")
-            fast = value in ("tf32", "bf16")
-            self.__dict__.update(_precision=value, allow_tf32=fast, _float32="high" if fast else "highest")
-            permit_tf32("matmul", fast)
-        elif name not in self._bools:
-            raise AttributeError(f"Unknown attribute {name}")
+        if name != "allow_tf32" and name not in self._bools:
+            super().__setattr__(name, value)
         elif not isinstance(value, bool):
             raise RuntimeError(f"set_{name}_cublas expects a bool, but got {type(value).__name__}")
+        elif name == "allow_tf32":
+            _fp32_precision.allow_tf32_in_matmul(value)
         else:
             self.__dict__[name] = value
-            if name == "allow_tf32":
-                self.__dict__.update(
-                    _precision="tf32" if value else "ieee", _float32="high" if value else "highest"
-                )
-                permit_tf32("matmul", value)
 
 
 matmul = _Matmul()

@@ -2,11 +2,14 @@
 
 import sys
 from contextlib import AbstractContextManager
+from functools import partial
 from typing import Any
 
-from .._core.program import permit_tf32
 from ..cuda import is_available as _cuda_available
+from . import _fp32_precision
 from ._settings import Settings
+
+conv, rnn = _fp32_precision.Operation("cuda", "conv"), _fp32_precision.Operation("cuda", "rnn")
 
 
 def is_available() -> bool:
@@ -43,20 +46,23 @@ def flags(
     )
 
 
+def _allow_tf32(on: bool) -> None:
+    if not isinstance(on, bool):
+        raise RuntimeError(f"set_allow_tf32_cudnn expects a bool, but got {type(on).__name__}")
+    _fp32_precision.allow_tf32_in_cudnn(on)
+
+
 class _Cudnn(Settings):
     defaults = {  # noqa: RUF012
         "enabled": True,
         "benchmark": False,
         "benchmark_limit": 10,
         "deterministic": False,
-        "allow_tf32": True,
-        "fp32_precision": "none",
     }
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        super().__setattr__(name, value)
-        if name in ("allow_tf32", "fp32_precision"):
-            permit_tf32("cudnn", self.allow_tf32 if self.fp32_precision == "none" else self.fp32_precision == "tf32")
+    computed = {  # noqa: RUF012
+        "allow_tf32": (_fp32_precision.cudnn_allows_tf32, _allow_tf32),
+        "fp32_precision": (partial(_fp32_precision.get, "cuda"), partial(_fp32_precision.put, "cuda", "all")),
+    }
 
 
 sys.modules[__name__].__class__ = _Cudnn

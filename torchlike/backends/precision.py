@@ -1,8 +1,8 @@
-"""How precise float32 matrix products have to be; the same setting as `backends.cuda.matmul.allow_tf32`."""
+"""How precise float32 matrix products have to be; an older form of `backends.cuda.matmul.fp32_precision`."""
 
 import warnings
 
-from .cuda import matmul
+from . import _fp32_precision
 
 
 def set_float32_matmul_precision(precision: str) -> None:
@@ -16,10 +16,9 @@ def set_float32_matmul_precision(precision: str) -> None:
             stacklevel=2,
         )
         return
-    matmul.allow_tf32 = precision != "highest"
-    matmul.__dict__["_float32"] = precision
+    _fp32_precision.set_matmul_precision(precision)
 
 
 def get_float32_matmul_precision() -> str:
-    """'highest', 'high' or 'medium'."""
-    return matmul._float32
+    """'highest', 'high' or 'medium'. RuntimeError where `fp32_precision` says otherwise."""
+    return _fp32_precision.matmul_precision()

@@ -243,7 +243,8 @@ def _rnn_vjp(xp, x, h0, w_ih, w_hh, b_ih, b_hh, mask, out0, k, reverse, relu, ne
 
 RNN = Op("rnn_sequence", _rnn, vjp=_rnn_vjp, torch_name="RnnBackward0",
          shape=lambda x, h0, w_ih, w_hh, b_ih, b_hh, mask, k, reverse, relu: _results(x, h0, 1))
-LSTM.loops = GRU.loops = RNN.loops = LSTM.cudnn = GRU.cudnn = RNN.cudnn = True
+LSTM.loops = GRU.loops = RNN.loops = True
+LSTM.cudnn = GRU.cudnn = RNN.cudnn = "rnn"
 
 # -- layers ----------------------------------------------------------------------------------------------------------------
 

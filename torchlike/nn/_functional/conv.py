@@ -102,7 +102,7 @@ def _gradients_host(g, x, w, needs, plan) -> list:
 
 
 CONV = Op("convolution", _conv, shape=_conv_shape, numpy=_conv_host, vjp=_vjp)
-CONV.cudnn = True
+CONV.cudnn = "conv"
 
 
 def _transposed_alone(x, w, dtype, stride, padding, output_padding, dilation, groups):
@@ -133,7 +133,7 @@ def _conv_transpose_shape(x, w, b, stride, padding, output_padding, dilation, gr
 
 
 CONV_TRANSPOSE = Op("conv_transpose", _conv_transpose, shape=_conv_transpose_shape, numpy=_conv_transpose_host, vjp=_vjp, torch_name="ConvolutionBackward0")
-CONV_TRANSPOSE.cudnn = True
+CONV_TRANSPOSE.cudnn = "conv"
 
 
 def _second_host(x, w, g, *more) -> list:
