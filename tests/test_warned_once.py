@@ -9,6 +9,13 @@ CALLS = {
     "stft": lambda t: t.stft(t.ones(64), 16, return_complex=True),
     "create_graph": lambda t: (t.ones(1, requires_grad=True) * 2).sum().backward(create_graph=True),
     "complex": lambda t: (t.ones(1) + 1j).float(),
+    # a number that a graph's tensor becomes: of float and complex, in lists too
+    "numbers": lambda t: [kind(t.tensor(2., requires_grad=True)) for kind in (float, complex)],
+    "integers": lambda t: [kind(t.tensor(2., requires_grad=True)) for kind in (int, bool)],
+    "list": lambda t: t.tensor([0., t.tensor(2., requires_grad=True)]),
+    "lists": lambda t: t.tensor([[t.ones(1, requires_grad=True), 1.], [t.ones(()), t.ones((), requires_grad=True) * 2]]),
+    "rows": lambda t: t.ones(1).new_tensor([t.ones(2, requires_grad=True)[:1], t.ones(1, requires_grad=True)]),
+    "lists without a graph": lambda t: t.no_grad()(t.tensor)([t.tensor(2., requires_grad=True)]),
 }
 
 

@@ -12,6 +12,7 @@ from .._core import dtype as dt
 from .._core.arrays import stored
 from .._core.aval import aval
 from .._core.errors import class_name
+from .._core.grad_mode import mode
 from .._core.history import warn
 from .._core.layout import Layout, like
 from .._core.program import META_ARRAY
@@ -198,6 +199,12 @@ def _is_whole(data) -> bool:
     return data.dtype.category <= dt.INT if isinstance(data, Tensor) else isinstance(data, (int, np.integer, np.bool_)) or isinstance(data, np.ndarray) and data.dtype.kind in "biu"
 
 
+def warn_of_gradient(t: Tensor) -> None:
+    """PyTorch's warning where a float or complex number is taken of a tensor in a graph, which the number is not in."""
+    if mode.enabled and t.requires_grad:
+        warn("Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\nConsider using tensor.detach() first.", once=True)
+
+
 def _element(t: Tensor, dtype):
     """The number that a tensor in a list stands for."""
     if dtype is not None and dtype.category <= dt.INT and (t.numel() != 1 or t.dtype.category > dt.INT):
@@ -206,6 +213,8 @@ def _element(t: Tensor, dtype):
         raise _NoNumber if dtype is None else ValueError(_NO_SCALAR)
     if dtype is not None and dtype.category == dt.FLOAT and t.dtype.category == dt.COMPLEX:
         raise RuntimeError("value cannot be converted to type double without overflow")
+    if dtype is None or dtype.category > dt.INT:
+        warn_of_gradient(t)
     return t._host_array().reshape(())[()] if dtype is None and t.dtype.np.kind in "biufc" else t.item()
 
 

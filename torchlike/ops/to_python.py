@@ -7,11 +7,10 @@ from .._core import dtype as dt
 from .._core import program, runs
 from .._core.errors import class_name
 from .._core.grad_mode import mode
-from .._core.history import warn
 from .._public import public
 from .._tensor import Tensor
 from .element_writes import read_element
-from .from_data import from_numpy
+from .from_data import from_numpy, warn_of_gradient
 
 
 def _number_array(self) -> np.ndarray:
@@ -87,8 +86,8 @@ def _as_number(kind):
     def convert(self):
         if self._value.aval.numel != 1:
             raise ValueError("only one element tensors can be converted to Python scalars")
-        if mode.enabled and self.requires_grad:
-            warn("Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\nConsider using tensor.detach() first.", once=True)
+        if kind is not int:
+            warn_of_gradient(self)
         x = self.item()
         if isinstance(x, complex) and kind is not complex:
             raise RuntimeError(f"value cannot be converted to type {'double' if kind is float else 'int64_t'} without overflow")
