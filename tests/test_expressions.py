@@ -215,6 +215,8 @@ x = torch.randn(5); a = x.untyped_storage().resizable(); x.numpy(); a, x.untyped
 s = torch.tensor([1, 2], dtype=torch.int32).untyped_storage(); s.byteswap(torch.int32); s.tolist()
 s = torch.tensor([1, 2], dtype=torch.int32).untyped_storage(); s.byteswap(torch.complex64); s.tolist()
 torch.ones(5, 10).unflatten(1, (3, -1))
+torch.zeros(3, 4).masked_select(torch.ones(5, 1, dtype=torch.bool))
+torch.zeros(3, 4).masked_scatter(torch.ones(5, 1, dtype=torch.bool), torch.ones(9))
 torch.set_warn_always(True); float(torch.tensor(2., requires_grad=True)); torch.set_warn_always(False)
 i = torch.ones(1, 1, 2, 2); g = torch.zeros(1, 2, 2, 2); torch.grid_sampler_2d(i, g, 0, 0, False)
 torch.grid_sampler_3d(torch.ones(1, 1, 2, 2, 2), torch.zeros(1, 2, 2, 2, 3), 0, 1, True)

@@ -89,7 +89,7 @@ def masked_select(input, mask: Tensor) -> Tensor:
     """The elements where mask holds, as a vector."""
     if mask.dtype is not dt.bool_:
         raise RuntimeError("masked_select: expected BoolTensor for mask")
-    shape = broadcast_shapes(tuple(input.shape), tuple(mask.shape))
+    shape = broadcast_shapes(tuple(mask.shape), tuple(input.shape))
     return named(apply(INDEX, (input.expand(shape).reshape(-1), _on(_positions(mask, shape), input.device)), ((0,),)), "MaskedSelectBackward0", input)
 
 
@@ -135,7 +135,7 @@ def masked_scatter(input, mask: Tensor, source: Tensor) -> Tensor:
         warn("masked_scatter_ received a mask with dtype torch.uint8, this behavior is now deprecated,please use a mask with dtype torch.bool instead.")
     if mask.dtype is not dt.bool_:
         raise RuntimeError(f"masked_scatter_ only supports boolean masks, but got mask with dtype {mask.dtype.short}")
-    shape = broadcast_shapes(tuple(input.shape), tuple(mask.shape))
+    shape = broadcast_shapes(tuple(mask.shape), tuple(input.shape))
     if mask._current().array is not None:
         wanted = int(np.count_nonzero(np.broadcast_to(mask._host_array(), shape)))
         if source.numel() < wanted:
