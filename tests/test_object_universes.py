@@ -63,6 +63,8 @@ torch.full((2,), float("inf"), dtype=torch.float8_e5m2fnuz)
 torch.full((2,), 250.0, dtype=torch.float8_e4m3fnuz)
 [torch.full((2,), x, dtype=torch.float8_e5m2).float() for x in (float("inf"), 57344.0, float("nan"))], torch.full((2,), 448, dtype=torch.float8_e4m3fn).float()
 torch.tensor([0.0, -3.0, 1e-30], dtype=torch.float8_e8m0fnu).float(), torch.tensor(-3.0, dtype=torch.float8_e8m0fnu).item()
+x = torch.tensor([[2.0], [3.0]], requires_grad=True); g, = torch.autograd.grad(x.prod(1).sum(), x, create_graph=True); g.requires_grad, torch.autograd.grad(g.sum(), x)
+x = torch.tensor([2.0], requires_grad=True); g, = torch.autograd.grad(x.prod(), x, create_graph=True); g.requires_grad, torch.autograd.grad(g.sum(), x)
 x = torch.arange(20.0).view(4, 5).requires_grad_(); y = F.adaptive_avg_pool2d(x, 1); y.sum().backward(); y, x.grad
 F.adaptive_avg_pool2d(torch.arange(120.0).view(1, 1, 2, 3, 4, 5), (1, 1)), F.adaptive_avg_pool3d(torch.arange(40.0).view(2, 4, 5), 1)
 F.adaptive_avg_pool2d(torch.zeros(2, 0, 4), 1), F.adaptive_avg_pool2d(torch.zeros(2, 3, 4), 1).shape

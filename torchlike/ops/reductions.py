@@ -184,8 +184,8 @@ def _prod_vjp(xp, g, x, plan):
     kind = np.dtype(accumulator(dtype.np))
     g, x = restore(xp, g, x.shape, dims, keepdim).astype(kind), x.astype(kind)
     conj = xp.conj if kind.kind == "c" else lambda v: v
-    if g.shape == x.shape:  # products of one number
-        return g
+    if g.shape == x.shape:  # products of one number, whose gradient is part of a graph in torch: as a function of x it is constant
+        return g if xp is np or not x.ndim else xp.where(x == x, g, g)
 
     def whole(x):
         if xp is not np:
