@@ -343,6 +343,25 @@ def test_indices_of_devices(torch):
 
 
 @same
+def test_products_of_float8_with_scales_and_recipes(torch):
+    torch.manual_seed(0)
+    F = torch.nn.functional
+    tensorwise, rowwise, blockwise = F.ScalingType.TensorWise, F.ScalingType.RowWise, F.ScalingType.BlockWise1x32
+    a, b = torch.randn(16, 32).to(torch.float8_e4m3fn), torch.randn(48, 32).to(torch.float8_e5m2).t()
+    half, two, rows, columns = torch.tensor(0.5), torch.tensor([2.0]), torch.rand(16, 1) + 0.5, torch.rand(1, 48) + 0.5
+
+    def one(*scales, **kwargs):
+        return F.scaled_mm(a, b, *scales, **kwargs).float()
+    yield one(half, tensorwise, two, tensorwise), one(rows, rowwise, columns, rowwise), one(half, tensorwise, half, tensorwise, output_dtype=None)
+    yield one([half], [tensorwise], [two], [tensorwise], bias=torch.arange(48.0), output_dtype=torch.float32, swizzle_a=F.SwizzleType.NO_SWIZZLE)
+    for bad in ((half, tensorwise, columns, rowwise), (rows[:5], rowwise, columns, rowwise), (torch.ones(2), tensorwise, two, tensorwise),
+                (rows, blockwise, columns, blockwise), (half.double(), tensorwise, two, tensorwise)):
+        yield error(F.scaled_mm, a, b, *bad)
+    yield error(F.scaled_mm, a, b[:16], half, tensorwise, two, tensorwise), error(F.scaled_mm, a.float(), b.float(), half, tensorwise, two, tensorwise)
+    yield error(F.scaled_mm, a, b, half, tensorwise, two, tensorwise, contraction_dim=[0, 0]), repr(rowwise), str(rowwise), int(F.SwizzleType.SWIZZLE_32_4_4)
+
+
+@same
 def test_products_of_float8_with_scales(torch):
     torch.manual_seed(0)
     a, b = (torch.randn(16, 32).to(torch.float8_e4m3fn) for _ in range(2))

@@ -15,7 +15,6 @@ from ._functional import (
 )
 from ._functional import encoder_layer as _encoder_layer  # noqa: F401  (torch._transformer_encoder_layer_fwd)
 from ._functional import pooling as _pooling
-from ._functional import scaled as _scaled  # noqa: F401  (torch._scaled_mm)
 from ._functional.activation import (  # noqa: F401
     gelu,
     glu,
@@ -133,6 +132,7 @@ from ._functional.regression_loss import (  # noqa: F401
     smooth_l1_loss,
 )
 from ._functional.resample import interpolate, upsample, upsample_bilinear, upsample_nearest  # noqa: F401
+from ._functional.scaled import ScalingType, SwizzleType, scaled_mm  # noqa: F401
 from ._functional.softmax import gumbel_softmax, log_softmax, softmax, softmin  # noqa: F401
 
 # what torch has in C++, which refuses what is no tensor before anything else
