@@ -28,6 +28,10 @@ accelerator.empty_cache() accelerator.memory_allocated() accelerator.get_memory_
 compiler.is_compiling() compiler.is_exporting() compiler.reset() compiler.list_backends() compiler.cudagraph_mark_step_begin() compiler.disable(3)
 accelerator.current_stream() accelerator.current_stream("cpu") accelerator.current_stream("cuda") xpu.device("cpu") xpu.device("xpu:1").__enter__()
 xpu.stream(None).__enter__() xpu.set_stream(3) cuda.cudaStatus.ERROR_NOT_READY compiler.allow_in_graph(3) compiler.set_stance("other").__enter__()
+cuda.memory_stats_as_nested_dict() cuda.host_memory_stats() cuda.host_memory_stats_as_nested_dict() cuda.get_per_process_memory_fraction()
+cuda.set_per_process_memory_fraction(0.5) cuda.nccl.version() cuda.make_graphed_callables(abs,(1,)) accelerator.memory_stats()
+accelerator.memory_reserved(0) accelerator.max_memory_reserved() accelerator.reset_accumulated_memory_stats() accelerator.empty_host_cache()
+accelerator.get_device_capability() accelerator.memory.memory_allocated() compiler.config.recompile_limit compiler.config.patch(nothing=1).__enter__()
 """.split()
 
 
@@ -51,6 +55,13 @@ def test_numbers_and_names_of_devices_that_are_not_there(torch):
     x, layer = torch.ones(2), torch.nn.Linear(1, 1)
     return [error(f) for f in (x.cuda, lambda: x.cuda(1), lambda: x.cuda("cuda"), lambda: x.cuda("cuda:1"), lambda: x.cuda("cpu"), lambda: x.to(0),
                                lambda: torch.ones(1, device=0), lambda: torch.device(0), lambda: layer.cuda(1), lambda: layer.to(0))]
+
+
+@same
+def test_functions_of_arrays_take_tensors(torch):
+    f = torch.compiler.wrap_numpy(lambda x, y, scale: (x.sum(0), {"product": x * y * scale}))
+    x, y = torch.arange(6.0).reshape(2, 3), torch.ones(3)
+    return f(x, y, scale=2), error(f, x.requires_grad_(), y, 2), torch.compiler.nested_compile_region(lambda x: x + 1)(y), torch.compiler.nested_compile_region()(f)(y, y, 2)
 
 
 def test_cuda_seed_leaves_the_cpu_alone():
@@ -93,6 +104,32 @@ def test_events(posing):
         start.elapsed_time(plain)
     with posing.stream(posing.Stream()):
         posing.current_stream().wait_stream(posing.default_stream())
+
+
+def test_functions_and_modules_whose_work_is_recorded_once(posing, monkeypatch):
+    monkeypatch.setattr(posing.graphs, "need", lambda: None)
+    plain, layer = torchlike.nn.Linear(3, 2), torchlike.nn.Linear(3, 2)
+    layer.load_state_dict(plain.state_dict())
+    double, same_layer = posing.make_graphed_callables((lambda x: x * 2, layer), ((torchlike.ones(3),), (torchlike.ones(3),)))
+    assert same_layer is layer
+    for k in range(4):
+        x = torchlike.arange(3.0) + k
+        double(layer(x)).sum().backward()
+        (plain(x) * 2).sum().backward()
+        assert double(layer(x)).tolist() == (plain(x) * 2).tolist()
+    assert layer.weight.grad.tolist() == plain.weight.grad.tolist()
+
+
+def test_the_part_of_a_gpu_s_memory_is_what_xla_took(posing, monkeypatch):
+    monkeypatch.setenv("XLA_PYTHON_CLIENT_MEM_FRACTION", "0.5")
+    monkeypatch.setattr(posing.memory, "need", lambda: None)
+    posing.set_per_process_memory_fraction(0.5)
+    with pytest.warns(UserWarning, match="XLA_PYTHON_CLIENT_MEM_FRACTION=0.3"):
+        posing.set_per_process_memory_fraction(0.3)
+    assert posing.get_per_process_memory_fraction() == 0.5
+    assert [error(posing.set_per_process_memory_fraction, x) for x in (1, 1.5)] == ["TypeError", "ValueError"]
+    monkeypatch.setattr(posing.memory, "_read", lambda name, device: 7)
+    assert posing.memory_stats_as_nested_dict()["reserved_bytes"] == {"all": {"current": 7, "peak": 7}}
 
 
 def test_the_mode_for_waiting_is_kept(posing):

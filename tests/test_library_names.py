@@ -428,13 +428,14 @@ def test_smaller_names(torch):
 
 
 def test_peaks_of_accelerators_count_from_the_reset(monkeypatch):
-    from torchlike import accelerator, cuda
+    from torchlike import accelerator
+    from torchlike.cuda import memory
     asked = []
-    monkeypatch.setattr(accelerator, "_kind", lambda: "cuda")
-    monkeypatch.setattr(cuda, "reset_peak_memory_stats", lambda device: asked.append(device))
-    monkeypatch.setattr(cuda, "max_memory_allocated", lambda device: asked.append(device) or 5)
+    monkeypatch.setattr(accelerator._selected, "kind", lambda: "cuda")
+    monkeypatch.setattr(memory, "reset_peak_memory_stats", lambda device: asked.append(device))
+    monkeypatch.setattr(memory, "max_memory_allocated", lambda device: asked.append(device) or 5)
     accelerator.reset_peak_memory_stats()
     assert accelerator.max_memory_allocated() == 5 and accelerator.max_memory_allocated(1) == 5 and asked == [0, 0, 1]
-    monkeypatch.setattr(accelerator, "_kind", lambda: "tpu")
+    monkeypatch.setattr(accelerator._selected, "kind", lambda: "tpu")
     with pytest.raises(RuntimeError, match="TPU"):
         accelerator.reset_peak_memory_stats()

@@ -5,14 +5,20 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from .. import _compile
 from .._compile import BACKENDS, FOR_DEBUGGING, compile, running, stance
 from .._core import program
 from .._exporting import state as exporting
+from .._tensor import Tensor
 from ..nn.modules.module import Module
+from ..ops.from_data import as_tensor
+from ..utils._pytree import tree_map
+from . import config
 
-__all__ = ["allow_in_graph", "assume_constant_result", "compile", "cudagraph_mark_step_begin", "disable", "get_default_backend", "is_compiling", "is_dynamo_compiling",
-           "is_exporting", "list_backends", "reset", "set_default_backend", "set_stance"]
+__all__ = ["allow_in_graph", "assume_constant_result", "compile", "config", "cudagraph_mark_step_begin", "disable", "get_default_backend", "is_compiling",
+           "is_dynamo_compiling", "is_exporting", "list_backends", "nested_compile_region", "reset", "set_default_backend", "set_stance", "wrap_numpy"]
 
 _STANCES = ("default", "force_eager", "eager_on_recompile", "fail_on_recompile")
 _backend: list[Any] = ["inductor"]
@@ -104,6 +110,20 @@ def allow_in_graph(fn: Any) -> Any:
         return [allow_in_graph(f) for f in fn]
     assert callable(fn), "allow_in_graph expects a callable"
     return fn
+
+
+def nested_compile_region(fn: Callable | None = None, *, options: Any = None, max_reuse_entries: int = 8, reuse_hash_fn: Callable | None = None) -> Callable:
+    """The function itself; a decorator if there is none. What is recorded alike is compiled once as it is."""
+    return fn if fn is not None else lambda f: f
+
+
+def wrap_numpy(fn: Callable) -> Callable:
+    """A function of NumPy arrays as one of tensors that require no gradient."""
+    @functools.wraps(fn)
+    def of_tensors(*args: Any, **kwargs: Any) -> Any:
+        args, kwargs = tree_map(lambda x: x.numpy() if isinstance(x, Tensor) else x, (args, kwargs))
+        return tree_map(lambda x: as_tensor(x) if isinstance(x, np.ndarray) else x, fn(*args, **kwargs))
+    return of_tensors
 
 
 class set_stance:

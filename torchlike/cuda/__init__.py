@@ -6,7 +6,7 @@ import sys
 from .._core.errors import AcceleratorError  # noqa: F401
 from ..ops.random import Generator, default_generator  # noqa: F401
 from ..ops.tensor_types import CUDA as _TENSOR_TYPES
-from . import graphs, memory, random, streams  # noqa: F401
+from . import graphs, memory, nccl, random, streams  # noqa: F401
 from ._cudart import CudaError, check_error, cudart, cudaStatus  # noqa: F401
 from ._devices import (  # noqa: F401
     can_device_access_peer,
@@ -26,10 +26,13 @@ from ._devices import (  # noqa: F401
 )
 from ._devices import need as _need
 from ._nvml import clock_rate, device_memory_used, memory_usage, power_draw, temperature, utilization  # noqa: F401
-from .graphs import CUDAGraph, graph, graph_pool_handle, is_current_stream_capturing  # noqa: F401
+from .graphs import CUDAGraph, graph, graph_pool_handle, is_current_stream_capturing, make_graphed_callables  # noqa: F401
 from .memory import (  # noqa: F401
     OutOfMemoryError,
     empty_cache,
+    get_per_process_memory_fraction,
+    host_memory_stats,
+    host_memory_stats_as_nested_dict,
     max_memory_allocated,
     max_memory_cached,
     max_memory_reserved,
@@ -38,10 +41,12 @@ from .memory import (  # noqa: F401
     memory_cached,
     memory_reserved,
     memory_stats,
+    memory_stats_as_nested_dict,
     memory_summary,
     reset_max_memory_allocated,
     reset_max_memory_cached,
     reset_peak_memory_stats,
+    set_per_process_memory_fraction,
 )
 from .random import (  # noqa: F401
     get_rng_state,

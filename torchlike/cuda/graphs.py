@@ -6,6 +6,7 @@ import itertools
 from typing import Any
 
 from .._captured import Captured
+from ..nn.modules.module import Module
 from ._devices import need
 from .streams import Stream, synchronize
 
@@ -61,6 +62,20 @@ class graph:  # noqa: N801  (torch's name)
 
     def __exit__(self, *exc: Any) -> None:
         self.cuda_graph.capture_end()
+
+
+def make_graphed_callables(callables: Any, sample_args: tuple, num_warmup_iters: int = 3, allow_unused_input: bool = False,
+                           pool: tuple[int, int] | None = None) -> Any:
+    """A function, or a module with another `forward` (several in a tuple), whose forward and backward are recorded once and replayed: as `compile` does,
+    which needs no samples, and takes calls of other shapes as well."""
+    need()
+    from .._compile import compile
+    if isinstance(callables, tuple):
+        return tuple(make_graphed_callables(c, args) for c, args in zip(callables, sample_args, strict=True))
+    if not isinstance(callables, Module):
+        return compile(callables)
+    callables.forward = compile(callables.forward)
+    return callables
 
 
 def graph_pool_handle() -> tuple[int, int]:

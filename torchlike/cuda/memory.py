@@ -1,8 +1,10 @@
 """Memory of GPUs, by the counters of XLA's allocator."""
 from __future__ import annotations
 
+import os
 import warnings
 from collections import OrderedDict
+from functools import reduce
 from typing import Any
 
 from .._core import program
@@ -101,6 +103,48 @@ def memory_stats(device: Any = None) -> OrderedDict[str, int]:
     for kind in _COUNTERS:
         found[f"{kind}.all.current"], found[f"{kind}.all.peak"] = _now(kind, device), _peak(kind, device)
     return OrderedDict(sorted(found.items()))
+
+
+def nested(counters: OrderedDict[str, int]) -> dict[str, Any]:
+    """Counters with a dictionary for each part of their dotted names."""
+    made: dict[str, Any] = {}
+    for name, count in counters.items():
+        *path, last = name.split(".")
+        reduce(lambda at, part: at.setdefault(part, {}), path, made)[last] = count
+    return made
+
+
+def memory_stats_as_nested_dict(device: Any = None) -> dict[str, Any]:
+    """memory_stats in dictionaries of dictionaries."""
+    return nested(memory_stats(device))
+
+
+def host_memory_stats() -> OrderedDict[str, int]:
+    """Empty: no memory of the host is kept for copies to a GPU."""
+    return OrderedDict()
+
+
+def host_memory_stats_as_nested_dict() -> dict[str, Any]:
+    """The same."""
+    return {}
+
+
+def get_per_process_memory_fraction(device: Any = None) -> float:
+    """Which part of the GPU's memory XLA's allocator may hold."""
+    need()
+    return float(os.environ.get("XLA_PYTHON_CLIENT_MEM_FRACTION", 0.75))
+
+
+def set_per_process_memory_fraction(fraction: float, device: Any = None) -> None:
+    """Warns where that is another part than XLA's allocator took when the process began, which cannot be changed any more. TypeError, ValueError for
+    what is no part."""
+    need()
+    if not isinstance(fraction, float):
+        raise TypeError("Invalid type for fraction argument, must be `float`")
+    if not 0 <= fraction <= 1:
+        raise ValueError(f"Invalid fraction value: {fraction}. Allowed range: 0~1")
+    if fraction != get_per_process_memory_fraction(device):
+        warnings.warn(f"XLA took its part of the GPU's memory when this process began; set XLA_PYTHON_CLIENT_MEM_FRACTION={fraction} before", stacklevel=2)
 
 
 def memory_summary(device: Any = None, abbreviated: bool = False) -> str:
