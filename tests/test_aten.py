@@ -43,6 +43,21 @@ def test_operators_in_torch(subject, oracle):
     both(subject, oracle, facts)
 
 
+def test_derivatives_by_name(subject, oracle):
+    """Arguments under the operators' names, as in EDM's networks, and of what is no result."""
+    def facts(torch):
+        aten, g, x = torch.ops.aten, torch.arange(6.).reshape(2, 3).cos(), torch.linspace(-1, 1, 6).reshape(2, 3)
+        made = [torch._softmax_backward_data(grad_output=g, output=x, dim=1, input_dtype=torch.float32),
+                torch._log_softmax_backward_data(g, x, input_dtype=torch.float32, dim=0), aten.tanh_backward(grad_output=g, output=x),
+                aten.sigmoid_backward.default(g, output=x), aten.gelu_backward(grad_output=g, self=x), aten.gelu_backward(g, x, approximate="tanh"),
+                aten.leaky_relu_backward(g, x, negative_slope=0.1, self_is_result=False), aten.softplus_backward(g, x, beta=1, threshold=20),
+                aten.hardtanh_backward(g, x, min_val=-0.5, max_val=0.5), aten.mse_loss_backward(grad_output=torch.ones(()), self=g, target=x, reduction=1),
+                aten.select_backward(g[0], input_sizes=[2, 3], dim=0, index=1), aten.silu_backward(g, self=x),
+                aten.threshold_backward(grad_output=g, self=x, threshold=0), aten.threshold_backward(g, x, -0.4), aten.threshold_backward(g, x.log(), 0.5)]
+        return [t.double().numpy().round(5).tolist() for t in made]
+    both(subject, oracle, facts)
+
+
 def test_indices_of_compressed_rows(subject, oracle):
     """torch._convert_indices_from_coo_to_csr and back, which torch_geometric makes its matrices with."""
     def facts(torch):

@@ -33,12 +33,25 @@ def _seen(x: Any) -> bool:
     return isinstance(x, Tensor) and (x._dispatches or x._storage is None and type(x._value).__name__ == "Held")
 
 
+def _in_order(name: str, args: tuple, kwargs: dict) -> tuple:
+    """The arguments by position, those too that came under the operator's names for them; these leave `kwargs`."""
+    from ._ops import aten
+    found = list(args)
+    for argument in getattr(aten, name).default._schema.arguments[len(args):]:
+        if argument.kwarg_only or argument.name not in kwargs:
+            break
+        found.append(kwargs.pop(argument.name))
+    return tuple(found)
+
+
 def operator(f: Callable) -> Callable:
     """f as the operator of its name."""
     name = f.__name__.removesuffix("_op")
 
     def run(*args: Any, **kwargs: Any) -> Any:
         from . import _leaves
+        if kwargs:
+            args = _in_order(name, args, kwargs)
         if (_leaves.state.stack or not dispatching.disabled and any(map(_seen, args))) and not (
                 mode.enabled and any(isinstance(a, Tensor) and a._edge is not None for a in args)):
             from ._ops import aten
@@ -49,7 +62,7 @@ def operator(f: Callable) -> Callable:
     return run
 
 
-def _single(op: str, name: str, result: bool = False, statics: Callable = lambda x, *rest: (), inputs: Callable = lambda *rest: ()) -> None:
+def _single(op: str, name: str, result: bool = False, statics: Callable = lambda x, *rest: (), inputs: Callable = lambda *rest, **named: ()) -> None:
     """An operator `(grad, input or result, *rest)` that is the derivative of an operation of one tensor."""
     def run(grad_output: Tensor, self: Tensor, *rest: Any, **named: Any) -> Tensor:
         more = inputs(*rest, **named)
@@ -63,7 +76,6 @@ def _dim(x: Tensor, dim: int, input_dtype: Any) -> tuple[int]:
     return (as_dim(dim, x.ndim),)
 
 
-_single("relu", "threshold_backward", True, statics=lambda x, threshold: ())
 _single("sigmoid", "sigmoid_backward", True)
 _single("tanh", "tanh_backward", True)
 _single("gelu", "gelu_backward", statics=lambda x, approximate="none": (approximate == "tanh",))
@@ -74,6 +86,11 @@ _single("hardtanh", "hardtanh_backward", inputs=lambda low, high: (low, high))
 _single("softplus", "softplus_backward", inputs=lambda beta, threshold: (beta, threshold))
 _single("softmax", "_softmax_backward_data", True, statics=_dim)
 _single("log_softmax", "_log_softmax_backward_data", True, statics=_dim)
+
+
+@operator
+def threshold_backward(grad_output: Tensor, self: Tensor, threshold: float) -> Tensor:
+    return grad_output.masked_fill(self <= threshold, 0)
 
 
 @operator
