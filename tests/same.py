@@ -10,19 +10,23 @@ from compare import Raised, attempt, differences
 
 def same(program: Callable | None = None, *, raises: str | None = None, strides: bool | None = None,
     tol: float = 1.0) -> Callable:
-    """Turn `test_x(torch, ...)` into a pytest test that runs it on both libraries and compares what it returns.
+    """Turn `test_x(torch, ...)` into a pytest test that runs it on both libraries and compares what it returns, or all that it yields.
 
     `raises`: the class that torch itself raises; without it the program must get through on torch.
     """
     if program is None:
         return lambda function: same(function, raises=raises, strides=strides, tol=tol)
 
+    def run(torch: Any, **arguments: Any) -> Any:
+        found = program(torch, **arguments)
+        return list(found) if inspect.isgenerator(found) else found
+
     def test(oracle: Any, subject: Any, **arguments: Any) -> None:
         oracle.manual_seed(7)
-        want = attempt(program, oracle, **arguments)
+        want = attempt(run, oracle, **arguments)
         assert getattr(want, "kind", None) == raises, f"real torch: {want}"
         subject.manual_seed(7)
-        found = differences(want, attempt(program, subject, **arguments), strides=strides, tol=tol)
+        found = differences(want, attempt(run, subject, **arguments), strides=strides, tol=tol)
         assert not found, "\n" + "\n".join(map(str, found))
 
     others = list(inspect.signature(program).parameters.values())[1:]

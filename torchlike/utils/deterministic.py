@@ -14,7 +14,7 @@ class _Switch(_types.ModuleType):
     @fill_uninitialized_memory.setter
     def fill_uninitialized_memory(self, mode: bool) -> None:
         if type(mode) is not bool:
-            raise TypeError(f"fill_uninitialized_memory must be a bool, but got {type(mode)}")
+            raise RuntimeError(f"expected a bool, but got {type(mode).__name__}")
         _unwritten.fills = mode
 
 
