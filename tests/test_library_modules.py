@@ -260,3 +260,10 @@ def test_a_line_search_by_itself(torch):  # torchmin
     f, g = slope(x, 0, d)
     return (lbfgs._strong_wolfe(slope, x, 1.0, d, f, g, g.dot(d)), lbfgs._strong_wolfe(slope, x, 0.01, d, f, g, g.dot(d), max_ls=2),
             *(float(lbfgs._cubic_interpolate(0.0, 1.0, torch.tensor(-1.0), 1.0, 2.0, torch.tensor(3.0), bounds)) for bounds in (None, (0.5, 0.6))))
+
+
+@same
+def test_triton_is_not_there(torch):
+    asked = part(torch, "utils._triton")
+    return [getattr(asked, name)() for name in ("has_triton_package", "has_triton", "has_triton_tma", "has_triton_tma_device", "has_triton_experimental_host_tma",
+                                                "has_triton_tensor_descriptor_host_tma")]
