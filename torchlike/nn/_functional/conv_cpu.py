@@ -108,9 +108,7 @@ class Geometry:
         if self.groups > 1 or (self.taps * self.channels < FEW and not self.gathers_last):
             return 1
         cores = len(os.sched_getaffinity(0))
-        near = ROOM if self.taps > 1 else 0
-        if cores > 1:  # all at once, where that is not too much: without a loop the cores wait for each other less often
-            near = CACHE if self.batch * self.gathered <= CACHE else SHARED_ROOM * cores
+        near = SHARED_ROOM * cores if cores > 1 else ROOM if self.taps > 1 else 0
         room = min(max(near, REUSE * self.taps * self.channels * self.features), CACHE)
         most = max(1, room // self.gathered)
         return next(n for n in range(min(most, self.batch), 0, -1) if self.batch % n == 0)
