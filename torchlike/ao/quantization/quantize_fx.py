@@ -43,14 +43,14 @@ def _mapping(given: Any, function: str) -> QConfigMapping:
     return given
 
 
-def _graph(model: Any) -> None:
+def _need_graph(model: Any) -> None:
     if not isinstance(model, GraphModule):
         raise ValueError(f"input model must be a GraphModule, Got type:{type(model)} Please make sure to follow the tutorials.")
 
 
 def _fuse_fx(model: GraphModule, is_qat: bool) -> GraphModule:
     """The same of a graph that is there already (TorchBench asks so which parts of a model have one). ValueError if it is none."""
-    _graph(model)
+    _need_graph(model)
     return _fusing.fuse(model, is_qat)
 
 
@@ -101,7 +101,7 @@ def convert_to_reference_fx(graph_module: GraphModule, convert_custom_config: Co
 
 def _convert(model: GraphModule, is_reference: bool, config: Any, remove_qconfig: bool, mapping: Any) -> GraphModule:
     config = _config(config, ConvertCustomConfig, "convert", "convert_custom_config")
-    _graph(model)
+    _need_graph(model)
     kept = _own(model, config.preserved_attributes)
     made = _converting.convert(model, is_reference, config, remove_qconfig, None if mapping is None else _mapping(mapping, "convert"))
     attach_preserved_attrs_to_model(made, kept)
