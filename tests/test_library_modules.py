@@ -266,4 +266,4 @@ def test_a_line_search_by_itself(torch):  # torchmin
 def test_triton_is_not_there(torch):
     asked = part(torch, "utils._triton")
     return [getattr(asked, name)() for name in ("has_triton_package", "has_triton", "has_triton_tma", "has_triton_tma_device", "has_triton_experimental_host_tma",
-                                                "has_triton_tensor_descriptor_host_tma")]
+                                                "has_triton_tensor_descriptor_host_tma", "has_triton_stable_tma_api", "has_datacenter_blackwell_tma_device")]

@@ -436,6 +436,10 @@ def test_peaks_of_accelerators_count_from_the_reset(monkeypatch):
     monkeypatch.setattr(memory, "max_memory_allocated", lambda device: asked.append(device) or 5)
     accelerator.reset_peak_memory_stats()
     assert accelerator.max_memory_allocated() == 5 and accelerator.max_memory_allocated(1) == 5 and asked == [0, 0, 1]
+    for name in ("memory_allocated", "memory_reserved", "max_memory_reserved"):
+        monkeypatch.setattr(memory, name, lambda device: 3)
+    assert list(accelerator.memory_stats(0).items()) == [("allocated_bytes.all.current", 3), ("allocated_bytes.all.peak", 5),
+                                                         ("reserved_bytes.all.current", 3), ("reserved_bytes.all.peak", 3)]
     monkeypatch.setattr(accelerator._selected, "kind", lambda: "tpu")
     with pytest.raises(RuntimeError, match="TPU"):
         accelerator.reset_peak_memory_stats()

@@ -44,7 +44,7 @@ def stored(xp, x, dtype):
 
 def numpy_power(x, y):
     """np.power. Where one exponent of 0.5 stands for several elements NumPy takes their square root, which -inf does not have, and which of -0.0 is -0.0."""
-    if x.dtype.kind == "f" and (x.shape != y.shape or y.size == 1 or 0 in y.strides) and (y == 0.5).any():
+    if x.dtype.kind == "f" and (y.item() == 0.5 if y.size == 1 else (x.shape != y.shape or 0 in y.strides) and (y == 0.5).any()):
         shape = np.broadcast_shapes(x.shape, y.shape)
         return np.power(np.atleast_1d(x), np.array(np.broadcast_to(y, shape or (1,)))).reshape(shape)
     return np.power(x, y)

@@ -40,7 +40,7 @@ HEAVY_WORK = 2e7  # units of work (see costs.work) per run above which a program
 BESIDE = 0.02  # of a heavy program's work, from which on another counts that runs in between
 LARGE_WORK = 1e5  # from which a program's arrays are worth keeping their memory pages for the next
 LASTS = 3  # a loop is expected to go on for so many times as long as it has run; see benchmarks/compile_when.py
-MOST_NOTES = 64  # such files of one process
+MOST_NOTES = 64  # files of one process that say what programs lost
 MOST_RETIRED = 256  # operations that nobody can record any more until their programs are let go
 LENT = 8  # runs of an executable with copies of what it takes over, before another is compiled that does not
 ASKED = 8  # programs after which it is looked at again whether memory has grown
@@ -51,8 +51,8 @@ MAPPED = 3  # an executable takes as many besides as so many operations
 
 class _Options:
     tier = None  # None: by the rule above; 'numpy' or 'compiled': forced
-    large = 0  # those of them that were large and are not compiled
-    works: deque[float] = deque(maxlen=1024)  # of the last ones
+    large = 0  # large programs that ran and are not compiled
+    works: deque[float] = deque(maxlen=1024)  # of the last programs
     looks = 0  # when it is next looked at whether memory has grown
     patience = SETTLED  # programs until it is looked at once more where it had
     tidies = False  # once the next compiled program has begun

@@ -12,8 +12,6 @@ from . import _selected
 __all__ = ["empty_cache", "empty_host_cache", "get_memory_info", "max_memory_allocated", "max_memory_reserved", "memory_allocated", "memory_reserved",
            "memory_stats", "reset_accumulated_memory_stats", "reset_peak_memory_stats"]
 
-_TPU = {"allocated_bytes": ("bytes_in_use", "peak_bytes_in_use"), "reserved_bytes": ("bytes_reserved", "peak_bytes_reserved")}
-
 
 def empty_cache() -> None:
     """Run what is pending, so that memory of dead values is free; XLA's allocator keeps its pool."""
@@ -32,37 +30,38 @@ def _counter(name: str, device: Any) -> int:
     return int((jax.local_devices(backend=kind)[index].memory_stats() or {}).get(name, 0))
 
 
-def _of_gpu(name: str, device: Any) -> Any:
-    """The same question to torch.cuda."""
+def _asked(name: str, counter: str, device: Any) -> int:
+    """What torch.cuda's function of this name says of a GPU; a TPU's counter."""
+    if _selected.need() != "cuda":
+        return _counter(counter, device)
     from ..cuda import memory
     return getattr(memory, name)(_selected.at(device))
 
 
 def memory_allocated(device: Any = None, /) -> int:
     """Bytes in use."""
-    return _counter("bytes_in_use", device)
+    return _asked("memory_allocated", "bytes_in_use", device)
 
 
 def max_memory_allocated(device: Any = None, /) -> int:
     """The most bytes in use so far, or since the last reset."""
-    return _of_gpu("max_memory_allocated", device) if _selected.need() == "cuda" else _counter("peak_bytes_in_use", device)
+    return _asked("max_memory_allocated", "peak_bytes_in_use", device)
 
 
 def memory_reserved(device: Any = None, /) -> int:
     """Bytes that XLA's allocator holds."""
-    return _of_gpu("memory_reserved", device) if _selected.need() == "cuda" else _counter("bytes_reserved", device)
+    return _asked("memory_reserved", "bytes_reserved", device)
 
 
 def max_memory_reserved(device: Any = None, /) -> int:
     """The most bytes that XLA's allocator held, or since the last reset."""
-    return _of_gpu("max_memory_reserved", device) if _selected.need() == "cuda" else _counter("peak_bytes_reserved", device)
+    return _asked("max_memory_reserved", "peak_bytes_reserved", device)
 
 
 def memory_stats(device: Any = None, /) -> OrderedDict[str, Any]:
     """The counters that XLA has, under torch's names."""
-    if _selected.need() == "cuda":
-        return _of_gpu("memory_stats", device)
-    return OrderedDict((f"{kind}.all.{when}", _counter(name, device)) for kind, names in _TPU.items() for when, name in zip(("current", "peak"), names))
+    found = {"allocated_bytes": (memory_allocated, max_memory_allocated), "reserved_bytes": (memory_reserved, max_memory_reserved)}
+    return OrderedDict((f"{name}.all.{when}", read(device)) for name, reads in found.items() for when, read in zip(("current", "peak"), reads))
 
 
 def reset_accumulated_memory_stats(device: Any = None, /) -> None:
@@ -74,7 +73,8 @@ def reset_peak_memory_stats(device: Any = None, /) -> None:
     """Count peaks from here. RuntimeError on a TPU, whose peak XLA keeps."""
     if _selected.need() != "cuda":
         raise RuntimeError("the peak of a TPU's memory cannot be reset")
-    _of_gpu("reset_peak_memory_stats", device)
+    from ..cuda import memory
+    memory.reset_peak_memory_stats(_selected.at(device))
 
 
 def get_memory_info(device: Any = None, /) -> tuple[int, int]:
