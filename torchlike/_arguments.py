@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 import jax
 import numpy as np
 
+from ._core import dtype as dt
 from ._core.errors import class_name
 from ._size import Size
 from ._tensor import Tensor
@@ -25,7 +26,7 @@ def converts(to: Callable, x) -> bool:
 def as_dim(dim, ndim: int) -> int:
     """A dimension as 0 <= dim < ndim; IndexError as torch raises it (0-dim tensors count as one dimension)."""
     if dim.__class__ is not int:
-        if isinstance(dim, bool) or not hasattr(dim, "__index__"):
+        if not _is_integer(dim):
             raise TypeError(f"argument 'dim' must be int, not {class_name(dim)}")
         dim = dim.__index__()
     n = ndim or 1
@@ -159,11 +160,18 @@ def refuse_long(x: int) -> None:
 def as_int(x, name: str, function: str = "", position: str = "") -> int:
     """An argument that torch declares as int: a 0-dim tensor of integers too."""
     if x.__class__ is not int:
-        if isinstance(x, bool) or not hasattr(x, "__index__"):
+        if not _is_integer(x):
             raise TypeError(f"{function}argument '{name}'{position} must be int, not {class_name(x)}")
         x = x.__index__()
     refuse_long(x)
     return x
+
+
+def _is_integer(x) -> bool:
+    """Whether torch takes x for an int: no truth value of Python's, and of tensors none of floats."""
+    if isinstance(x, Tensor):
+        return x.dtype.category < dt.FLOAT
+    return not isinstance(x, bool) and hasattr(x, "__index__")
 
 
 def _index(s) -> int:

@@ -41,10 +41,11 @@ def diag_embed(input, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor
         raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
     if not input.ndim:
         raise IndexError("Dimension out of range (expected to be in range of [-1, 0], but got -2)")
+    offset = as_int(offset, "offset")
     size = input.shape[-1] + abs(offset)
     rest = iter(input.shape[:-1])
     base = input.new_zeros([size if k in (d1, d2) else next(rest) for k in range(n)])
-    return named(apply(_DIAGONAL.put, (base, input), (int(offset), d1, d2)), "DiagEmbedBackward0", input)
+    return named(apply(_DIAGONAL.put, (base, input), (offset, d1, d2)), "DiagEmbedBackward0", input)
 
 
 @public()
@@ -95,7 +96,7 @@ def diagonal_scatter(input, src: Tensor, offset: int = 0, dim1: int = 0, dim2: i
     d1, d2 = as_dim(dim1, input.ndim), as_dim(dim2, input.ndim)
     if d1 == d2:
         raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
-    return named(_replace("diagonal", input, src, _DIAGONAL, (), (int(offset), d1, d2)), "DiagonalScatterBackward0")
+    return named(_replace("diagonal", input, src, _DIAGONAL, (), (as_int(offset, "offset"), d1, d2)), "DiagonalScatterBackward0")
 
 
 @public()

@@ -112,7 +112,7 @@ def histc(input, bins: int = 100, min=0, max=0) -> Tensor:
         raise not_implemented("histogram_cpu", input.dtype)
     if low == high:
         low, high = _data_range("torch.histc", input, _known(input), 1.0) if input.numel() else (low - 1, high + 1)
-    return apply(_HISTC, (input, low, high), (int(bins),))
+    return apply(_HISTC, (input, low, high), (as_int(bins, "bins"),))
 
 
 def _edges(name: str, x: Tensor, known: np.ndarray | None, bins, given, dim: int = 0) -> Tensor:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from jax import lax
 
-from .._arguments import as_dims, flag, need_tensor
+from .._arguments import as_dims, as_int, flag, need_tensor
 from .._core import dtype as dt
 from .._core.derivative import Derivative
 from .._core.errors import class_name, not_implemented
@@ -171,6 +171,7 @@ def _covariance_inputs(input, name: str):
 def cov(input, *, correction: int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None) -> Tensor:
     """The covariance matrix of variables in rows, observations in columns."""
     x = _covariance_inputs(input, "cov")
+    correction = as_int(correction, "correction")
     n, weights = x.shape[1], None
     for w, what in ((fweights, "fweights"), (aweights, "aweights")):
         if w is None:

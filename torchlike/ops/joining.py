@@ -375,7 +375,7 @@ def rot90(input, k: int = 1, dims=(0, 1)) -> Tensor:
     a, b = (as_dim(d, input.ndim) for d in dims)
     if a == b:
         raise RuntimeError(f"expected rotation dims to be different, but got dim0 = {a} and dim1 = {b}")
-    k %= 4
+    k = as_int(k, "k") % 4
     if k == 0:
         return input.clone()
     if k == 2:
@@ -387,7 +387,7 @@ def _triangle(name):
     def f(input, diagonal: int = 0) -> Tensor:
         if input.ndim < 2:
             raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")
-        return apply(op, (input,), (int(diagonal),))
+        return apply(op, (input,), (as_int(diagonal, "diagonal"),))
 
     def kernel(xp, x, diagonal):
         rows, columns = np.arange(x.shape[-2], dtype=np.int32)[:, None] + min(max(diagonal, -x.shape[-2]), x.shape[-1]), np.arange(x.shape[-1], dtype=np.int32)

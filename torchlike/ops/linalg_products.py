@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 
-from .._arguments import as_dim, need_tensor
+from .._arguments import as_dim, as_int, need_tensor
 from .._core import dtype as dt
 from .._core.aval import broadcast_shapes
 from .._core.errors import not_implemented
@@ -60,7 +60,7 @@ def matrix_exp(input) -> Tensor:
 @public()
 def matrix_power(input, n: int, *, out: Tensor | None = None) -> Tensor:
     """The n-th power of square matrices, by squaring; the inverse's for n < 0."""
-    made = _power(input, n)
+    made = _power(input, as_int(n, "n"))
     return made if out is None else fill_out(out, made.contiguous(), name="matrix_power")  # not by columns, as an inverse alone is
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._arguments import as_dim
+from .._arguments import as_dim, as_int
 from .._core import dtype as dt
 from .._core import program
 from .._core.aval import broadcast_shapes
@@ -62,7 +62,7 @@ def nonzero_static(input, *, size: int, fill_value: int = -1, out=None) -> Tenso
     _need_long("nonzero_static", out)
     if size < 0:
         raise RuntimeError("nonzero_static: 'size' must be an non-negative integer")
-    made = apply(_NONZERO_STATIC, (input, int(fill_value)), (int(size),))
+    made = apply(_NONZERO_STATIC, (input, as_int(fill_value, "fill_value")), (as_int(size, "size"),))
     return made if out is None else fill_out(out, made)
 
 
@@ -237,6 +237,7 @@ def combinations(input, r: int = 2, with_replacement: bool = False) -> Tensor:
     """All choices of r elements of a vector, in order, as rows."""
     if input.ndim != 1:
         raise RuntimeError(f"Expect a 1D vector, but got shape {list(input.shape)}")
+    r = as_int(r, "r")
     if r < 0:
         raise RuntimeError(f"Expect a non-negative number, but got {r}")
     if r == 0:

@@ -464,7 +464,7 @@ def multinomial(input, num_samples: int, replacement: bool = False, *, generator
     """Indices drawn with probabilities proportional to the rows of input."""
     if isinstance(out, Tensor) and out.dtype is not dt.int64:
         raise RuntimeError(f"multinomial expects Long tensor out, got: {out.dtype.short}")
-    g, n, replacement = _generator(generator), int(num_samples), bool(replacement)
+    g, n, replacement = _generator(generator), as_int(num_samples, "num_samples"), bool(replacement)
     made = drawn_from(lambda host: rng.multinomial(g, host, n, replacement), [input], (*input.shape[:-1], n), np.dtype(np.int64))
     return made if out is None else fill_out(out, made, said=False)
 

@@ -9,7 +9,7 @@ import weakref
 import numpy as np
 from jax import lax
 
-from .._arguments import as_size, real, refuse_learnable
+from .._arguments import as_int, as_size, real, refuse_learnable
 from .._core import device as dev
 from .._core import dtype as dt
 from .._core.aval import broadcast_shapes
@@ -226,7 +226,7 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
     """The powers of a vector's elements as columns."""
     if x.ndim != 1:
         raise RuntimeError("x must be a one-dimensional tensor.")
-    n = x.shape[0] if N is None else N
+    n = x.shape[0] if N is None else as_int(N, "N")
     if n < 0:
         raise RuntimeError("N must be non-negative.")
     if n == 0:

@@ -370,7 +370,7 @@ def kthvalue(input, k: int, dim: int = -1, keepdim: bool = False):
     if not 1 <= k <= (input.shape[d] if input.ndim else 1):
         raise RuntimeError("kthvalue(): selected number k out of range for dimension " + str(d))
     _has_order("kthvalue", input)
-    return _kth(*apply(_KTHVALUE, (input,), (int(k), d, keepdim if keepdim.__class__ is bool else flag(keepdim))))
+    return _kth(*apply(_KTHVALUE, (input,), (as_int(k, "k"), d, keepdim if keepdim.__class__ is bool else flag(keepdim))))
 
 
 def _median_pair(name, skip_nan, made):

@@ -66,7 +66,7 @@ def diagonal(input, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
     d1, d2 = as_dim(dim1, n), as_dim(dim2, n)
     if d1 == d2:
         raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
-    return input._view(_DIAGONAL, (int(offset), d1, d2))
+    return input._view(_DIAGONAL, (as_int(offset, "offset"), d1, d2))
 
 
 def _strided_index(shape, strides, offset):

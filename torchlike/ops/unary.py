@@ -7,7 +7,7 @@ import numpy as np
 from jax import lax
 from jax.scipy import special as jax_special
 
-from .._arguments import real
+from .._arguments import as_int, real
 from .._core import dtype as dt
 from .._core.errors import not_implemented
 from .._core.named_calls import named_call
@@ -159,7 +159,7 @@ def round(input, *, decimals: int = 0) -> Tensor:
     kind = input.dtype
     if kind.is_complex or kind is dt.bool_ or (decimals and kind.category < dt.FLOAT):
         raise not_implemented("round_cpu" if decimals else "round_vml_cpu", kind)
-    return apply(_ROUND_TO if decimals else _ROUND, (input,), (int(decimals),))
+    return apply(_ROUND_TO if decimals else _ROUND, (input,), (as_int(decimals, "decimals"),))
 
 
 sign = unary("sign", sign_of, _zero, promote="arith", real=NotImplementedError(

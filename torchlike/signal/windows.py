@@ -18,8 +18,10 @@ strided = LAYOUTS["strided"]
 __all__ = ["bartlett", "blackman", "cosine", "exponential", "gaussian", "general_cosine", "general_hamming", "hamming", "hann", "kaiser", "nuttall"]
 
 
-def _window(name: str, m: int, points: Callable[[], tuple[float, float]], weights: Callable[[Tensor], Tensor], dtype, layout, device, requires_grad) -> Tensor:
-    """`weights` of m points from the first to the last of `points()`; a window of one sample is 1."""
+def _window(name: str, m: int, points: Callable[[int], tuple[float, float]], weights: Callable[[Tensor], Tensor], dtype, layout, device, requires_grad) -> Tensor:
+    """`weights` of m points from the first to the last of `points(m)`; a window of one sample is 1."""
+    if isinstance(m, Tensor) and m.ndim == 0:
+        m = m.item()
     dtype = dt.get_default_dtype() if dtype is None else dtype
     if m < 0:
         raise ValueError(f"{name} requires non-negative window length, got M={m}")
@@ -27,9 +29,9 @@ def _window(name: str, m: int, points: Callable[[], tuple[float, float]], weight
         raise ValueError(f"{name} is implemented for strided tensors only, got: {layout}")
     if dtype not in (dt.float32, dt.float64):
         raise ValueError(f"{name} expects float32 or float64 dtypes, got: {dtype}")
-    if m < 2:
-        return F["ones"](m, dtype=dtype, device=device, requires_grad=requires_grad)
-    first, last = points()
+    if m in (0, 1):
+        return F["ones"](int(m), dtype=dtype, device=device, requires_grad=requires_grad)
+    first, last = points(m)
     made = weights(F["linspace"](first, last, m, dtype=dtype, device=device))
     return made.requires_grad_(requires_grad)
 
@@ -45,33 +47,32 @@ def exponential(M: int, *, center: float | None = None, tau: float = 1.0, sym: b
         raise ValueError(f"Tau must be positive, got: {tau} instead.")
     if sym and center is not None:
         raise ValueError("Center must be None for symmetric windows")
-    middle = (M - sym) / 2 if center is None else center
-    return _window("exponential", M, lambda: _spread(-middle, M, 1 / tau), lambda k: (-k.abs()).exp(), dtype, layout, device, requires_grad)
+    return _window("exponential", M, lambda m: _spread(-(m - sym) / 2 if center is None else -center, m, 1 / tau), lambda k: (-k.abs()).exp(), dtype, layout, device, requires_grad)
 
 
 def cosine(M: int, *, sym: bool = True, dtype=None, layout=strided, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Half a period of the sine."""
-    return _window("cosine", M, lambda: _spread(0.5, M, math.pi / (M + (not sym))), lambda k: k.sin(), dtype, layout, device, requires_grad)
+    return _window("cosine", M, lambda m: _spread(0.5, m, math.pi / (m + (not sym))), lambda k: k.sin(), dtype, layout, device, requires_grad)
 
 
 def gaussian(M: int, *, std: float = 1.0, sym: bool = True, dtype=None, layout=strided, device: Any = None, requires_grad: bool = False) -> Tensor:
     """exp(-(n - centre)^2 / (2 std^2))."""
     if std <= 0:
         raise ValueError(f"Standard deviation must be positive, got: {std} instead.")
-    return _window("gaussian", M, lambda: _spread((sym - M) / 2, M, 1 / (std * math.sqrt(2))), lambda k: (-k ** 2).exp(), dtype, layout, device, requires_grad)
+    return _window("gaussian", M, lambda m: _spread((sym - m) / 2, m, 1 / (std * math.sqrt(2))), lambda k: (-k ** 2).exp(), dtype, layout, device, requires_grad)
 
 
 def kaiser(M: int, *, beta: float = 12.0, sym: bool = True, dtype=None, layout=strided, device: Any = None, requires_grad: bool = False) -> Tensor:
     """The zeroth modified Bessel function of sqrt(beta^2 - k^2), k from -beta to beta, over its largest value."""
     if beta < 0:
         raise ValueError(f"beta must be non-negative, got: {beta} instead.")
-    return _window("kaiser", M, lambda: (-beta, min(beta, -beta + (M - 1) * (2.0 * beta / (M - sym)))),
+    return _window("kaiser", M, lambda m: (-beta, min(beta, -beta + (m - 1) * (2.0 * beta / (m - sym)))),
                    lambda k: (beta * beta - k ** 2).sqrt().i0() / F["tensor"](beta, dtype=k.dtype, device=device).i0(), dtype, layout, device, requires_grad)
 
 
 def bartlett(M: int, *, sym: bool = True, dtype=None, layout=strided, device: Any = None, requires_grad: bool = False) -> Tensor:
     """A triangle."""
-    return _window("bartlett", M, lambda: (-1, -1 + (M - 1) * (2 / (M - sym))), lambda k: 1 - k.abs(), dtype, layout, device, requires_grad)
+    return _window("bartlett", M, lambda m: (-1, -1 + (m - 1) * (2 / (m - sym))), lambda k: 1 - k.abs(), dtype, layout, device, requires_grad)
 
 
 def general_cosine(M: int, *, a: Iterable, sym: bool = True, dtype=None, layout=strided, device: Any = None, requires_grad: bool = False) -> Tensor:
@@ -89,7 +90,7 @@ def _cosines(name: str, m: int, a: Iterable, sym: bool, dtype, layout, device, r
     a = list(a)
     if not a:
         raise ValueError("Coefficients cannot be empty")
-    return _window(name, m, lambda: (0, (m - 1) * (2 * math.pi / (m - sym))), weights, dtype, layout, device, requires_grad)
+    return _window(name, m, lambda m: (0, (m - 1) * (2 * math.pi / (m - sym))), weights, dtype, layout, device, requires_grad)
 
 
 def general_hamming(M: int, *, alpha: float = 0.54, sym: bool = True, dtype=None, layout=strided, device: Any = None, requires_grad: bool = False) -> Tensor:

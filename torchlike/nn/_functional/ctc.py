@@ -4,6 +4,7 @@ from __future__ import annotations
 import numpy as np
 from jax import lax
 
+from ..._arguments import as_int
 from ..._core import dtype as dt
 from ..._core.registry import Op
 from ..._core.value import is_tracer
@@ -191,7 +192,7 @@ def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths, target_lengths, 
         _none_negative(given, "input_lengths")
         lengths = as_tensor_value(np.stack([given, long]), x.device)
         counts = as_tensor_value(np.maximum(long, 1).astype(x.dtype.np), x.device)
-    loss = apply(_CTC, (x, labels, lengths), (int(blank), bool(zero_infinity)))
+    loss = apply(_CTC, (x, labels, lengths), (as_int(blank, "blank"), bool(zero_infinity)))
     if zero_infinity:
         loss = loss.masked_fill(loss == float("inf"), 0.0)
     if reduction == "mean":
