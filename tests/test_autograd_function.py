@@ -784,3 +784,20 @@ def test_backward_that_saves_nothing_may_run_again(torch):
         first.backward()
         found.append(error(second.backward))
     return found, x.grad
+
+
+@same
+def test_what_is_no_tensor_is_refused_only_where_there_is_a_graph_to_save_it_for(torch):
+    class Twice(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, saved):
+            ctx.save_for_backward(x, saved)
+            return 2 * x
+
+        @staticmethod
+        def backward(ctx, g):
+            return 2 * g, None
+    x = torch.ones(2, requires_grad=True)
+    with torch.no_grad():
+        unrecorded = Twice.apply(x, "a variable of another library")
+    return Twice.apply(x.detach(), 3), unrecorded, caught(Twice.apply, x, 3)

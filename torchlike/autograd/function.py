@@ -27,10 +27,7 @@ class FunctionCtx:
     """What forward hands to backward."""
 
     def save_for_backward(self, *tensors) -> None:
-        """Tensors (or None) that backward reads as `ctx.saved_tensors`."""
-        for i, t in enumerate(tensors):
-            if t is not None and not isinstance(t, Tensor):
-                raise TypeError(f"save_for_backward can only save variables, but argument {i} is of type {class_name(t)}")
+        """Tensors (or None) that backward reads as `ctx.saved_tensors`; anything else is TypeError once there is a graph to save it for."""
         self.to_save = tensors
 
     def save_for_forward(self, *tensors) -> None:
@@ -56,7 +53,7 @@ class FunctionCtx:
         node = node and node()
         if node is not None and node.saved is None:
             raise RuntimeError(SECOND_BACKWARD)
-        return tuple(t if t is None or isinstance(t, Tensor) else t() for t in self.__dict__.get("_saved", self.__dict__.get("to_save", ())))
+        return tuple(t() if t.__class__ is functools.partial else t for t in self.__dict__.get("_saved", self.__dict__.get("to_save", ())))
 
     @property
     def saved_variables(self) -> tuple:
@@ -396,7 +393,9 @@ def _save(ctx: FunctionCtx, outs, made, node) -> None:
     """Saved inputs are kept as they were, also those that are handed back as views; saved outputs must not keep their own node alive in a cycle."""
     position = {id(o): i for i, (o, m) in enumerate(zip(outs, made)) if isinstance(o, Tensor) and m is o}
     saved = []
-    for t in getattr(ctx, "to_save", ()):
+    for place, t in enumerate(getattr(ctx, "to_save", ())):
+        if t is not None and not isinstance(t, Tensor):
+            raise TypeError(f"save_for_backward can only save variables, but argument {place} is of type {class_name(t)}")
         i = None if t is None else position.get(id(t))
         if i is None:
             saved.append(None if t is None else t.detach() if t._sparse else _plain_copy(t) if not isinstance(t._edge, AccumulateGrad) else t)
