@@ -267,3 +267,9 @@ def test_triton_is_not_there(torch):
     asked = part(torch, "utils._triton")
     return [getattr(asked, name)() for name in ("has_triton_package", "has_triton", "has_triton_tma", "has_triton_tma_device", "has_triton_experimental_host_tma",
                                                 "has_triton_tensor_descriptor_host_tma", "has_triton_stable_tma_api", "has_datacenter_blackwell_tma_device")]
+
+
+@same
+def test_what_distributed_nn_hands_on(torch):  # lejepa
+    nn, functional = part(torch, "distributed.nn"), part(torch, "distributed.nn.functional")
+    return [owner.ReduceOp is torch.distributed.ReduceOp and owner.group is torch.distributed.group for owner in (nn, functional)]

@@ -1,11 +1,13 @@
 """Collectives through which gradients flow."""
 from .functional import (  # noqa: F401
+    ReduceOp,
     all_gather,
     all_reduce,
     all_to_all,
     all_to_all_single,
     broadcast,
     gather,
+    group,
     reduce,
     reduce_scatter,
     scatter,

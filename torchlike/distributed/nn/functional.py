@@ -8,7 +8,7 @@ from ..._functions import torch
 from ..._tensor import Tensor
 from ...autograd.function import Function
 from .. import collectives as c
-from ..process_group import ProcessGroup, ReduceOp, default_group
+from ..process_group import ProcessGroup, ReduceOp, default_group, group  # noqa: F401  (libraries import the last from here)
 
 _Group = ProcessGroup | None
 
