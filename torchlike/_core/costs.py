@@ -35,6 +35,7 @@ RESULT_AGAIN = 0.25  # and a result of a form that the same operation has alread
 _PRODUCTS = frozenset((
     "mm", "bmm", "grouped_mm", "matmul", "unrounded_matmul", "linear", "linear_alone", "einsum", "euclidean_dist", "convolution", "conv_transpose", "attention",
     "fused_attention", "scaled_dot_product_attention", "lstm_sequence", "gru_sequence", "rnn_sequence", "linear_cross_entropy", "linear_cross_entropy_training"))
+_AS_QUICK = frozenset(("mm", "bmm", "matmul", "linear", "linear_alone"))  # whose own kernel compiles as quickly as the default
 STEP = 0.25  # of an optimizer's step, which NumPy makes in blocks as well
 # Operations whose NumPy form loses many times its units of work, or nothing, as XLA's own is no quicker: times their work counts in what compiling
 # saves (a core, megabytes of float32, benchmarks/operation_cases.py in both tiers)
@@ -120,7 +121,7 @@ def _saved(name: str) -> float:
 
 
 def compile_seconds(plan, device) -> float:
-    if device.type in plan.op.device_kernels:
+    if device.type in plan.op.device_kernels and plan.op.name not in _AS_QUICK:
         return SECONDS_PER_KERNEL
     if plan.op.name in _SCATTERS:
         return SECONDS_PER_SCATTER

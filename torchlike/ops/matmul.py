@@ -5,7 +5,6 @@ import functools
 import math
 
 import numpy as np
-from jax import lax
 
 from .._arguments import as_dim, need_tensor, need_tensors
 from .._autocast import active as _autocast
@@ -20,7 +19,7 @@ from .._core.registry import Elementwise, Op
 from .._fields import Fields
 from .._public import named, public
 from .._tensor import Tensor, apply
-from . import exact_products
+from . import cpu_products, exact_products
 from .elements import held, plain_number
 from .operators import handed_on
 from .pointwise import conj
@@ -50,11 +49,18 @@ def _swap(x):
     return x.swapaxes(-1, -2)
 
 
-def turned(xp, x, plan):
-    """x^T as the left side of a product. XLA's CPU backend would fold the transposition into the product, which then takes
-    1.0 to 1.5 times as long as a copy and a plain product, with few rows 0.8 to 1.0 (measured, jax 0.10.2), and takes another
-    library, which holds 8 MB; BLAS and GPUs take it as it is."""
-    return x.T if xp is np or plan.device.type != "cpu" else lax.optimization_barrier(x.T)
+def _float_mm(xp, x, y, plan):
+    """x y of floats."""
+    return cpu_products.product(x, y) if cpu_products.is_cpu(xp, plan) and cpu_products.takes(x) else _mm(xp, x, y)
+
+
+def of_columns(xp, x, y, plan):
+    """x^T y of floats: (..., k, m), (..., k, n) to (..., m, n)."""
+    return all_of_columns(xp, x, [y], plan)[0]
+
+
+def all_of_columns(xp, x, ys: list, plan) -> list:
+    return cpu_products.of_columns(x, ys) if cpu_products.is_cpu(xp, plan) else [_mm(xp, _swap(x), y) for y in ys]
 
 
 def _refuse_bools(a, b) -> None:
@@ -82,15 +88,13 @@ def _matmul_vjp(xp, g, x, y, needs, plan):
     if y.ndim == 1:
         g2 = xp.expand_dims(g2, -1)
     if needs[0]:
-        gx = sum_to(xp, _mm(xp, g2, conj(xp, _swap(y2))), x2.shape).reshape(x.shape)
+        gx = sum_to(xp, _float_mm(xp, g2, conj(xp, _swap(y2)), plan), x2.shape).reshape(x.shape)
     if needs[1]:
         if y2.ndim == 2 and x2.ndim > 2:  # one product over all rows instead of a sum of products
             n = math.prod(x2.shape[:-1])
-            gy = _mm(xp, turned(xp, conj(xp, x2.reshape(n, x2.shape[-1])), plan), g2.reshape(n, g2.shape[-1])).reshape(y.shape)
-        elif g2.ndim == 2:
-            gy = _mm(xp, turned(xp, conj(xp, x2), plan), g2).reshape(y.shape)
+            gy = of_columns(xp, conj(xp, x2.reshape(n, x2.shape[-1])), g2.reshape(n, g2.shape[-1]), plan).reshape(y.shape)
         else:
-            gy = sum_to(xp, _mm(xp, conj(xp, _swap(x2)), g2), y2.shape).reshape(y.shape)
+            gy = sum_to(xp, of_columns(xp, conj(xp, x2), g2, plan), y2.shape).reshape(y.shape)
     return gx, gy
 
 
@@ -101,6 +105,16 @@ MATMUL = Op("matmul", _mm, shape=_matmul_shape, vjp=_matmul_vjp,
 UNROUNDED = Op("unrounded_matmul", _unrounded_mm, shape=lambda a, b: (_matmul_shape(a, b)[0], dt.float32),
                vjp=lambda xp, g, x, y, needs, plan: _matmul_vjp(xp, g.astype(x.dtype), x, y, needs, plan))
 _NAMED = {name: Op(name, _mm, shape=_matmul_shape, vjp=_matmul_vjp) for name in ("mm", "bmm", "mv", "dot")}
+
+
+def _cpu_matmul(x, y):
+    if not cpu_products.takes(x) or min(x.ndim, y.ndim) < 2:
+        return NotImplemented
+    return cpu_products.product(x, y)
+
+
+for _op in (MATMUL, _NAMED["mm"], _NAMED["bmm"]):
+    _op.kernel_for("cpu")(_cpu_matmul)
 _NAMED["mm"].asks = "mm", ("self", 0), ("mat2", 1)
 MATMUL.asks = _NAMED["bmm"].asks = "bmm", ("self", 0), ("mat2", 1)
 _NAMED["dot"].asks = "_dot", ("self", 0), ("tensor", 1)
@@ -356,9 +370,9 @@ def _linear_vjp(xp, g, x, w, needs, plan):
     rows = g.reshape(n, g.shape[-1])
     gx = gw = gb = None
     if needs[0]:
-        gx = _mm(xp, rows, conj(xp, w)).reshape(x.shape)
+        gx = _float_mm(xp, rows, conj(xp, w), plan).reshape(x.shape)
     if needs[1]:
-        gw = _mm(xp, turned(xp, rows, plan), conj(xp, x.reshape(n, x.shape[-1])))
+        gw = of_columns(xp, rows, conj(xp, x.reshape(n, x.shape[-1])), plan)
     if len(needs) > 2 and needs[2]:
         gb = xp.sum(*wide(xp, rows), axis=0)
     return gx, gw, gb
@@ -376,6 +390,16 @@ LINEAR.asks = "addmm", ("self", 2), ("mat1", 0), ("mat2", 1)
 LINEAR_ALONE = Op("linear_alone", lambda xp, x, w: linear_kernel(xp, x, w, None), shape=_linear_shape, numpy=_linear_numpy, vjp=_linear_vjp,
                   torch_name=lambda plan: "MmBackward0" if len(plan.avals[0].shape) == 2 else "UnsafeViewBackward0")
 LINEAR_ALONE.asks = _NAMED["mm"].asks
+
+
+@LINEAR.kernel_for("cpu")
+@LINEAR_ALONE.kernel_for("cpu")
+def _cpu_linear(x, w, b=None):
+    rows = math.prod(x.shape[:-1])
+    if not cpu_products.takes(x) or rows == 1:
+        return NotImplemented
+    y = cpu_products.of_rows(x.reshape(rows, x.shape[-1]), w).reshape(*x.shape[:-1], w.shape[0])
+    return y if b is None else y + b
 
 
 @_follows_autocast

@@ -19,7 +19,7 @@ from .._tensor import Tensor, apply, as_tensor_value
 from .creation import zeros_like
 from .joining import cat
 from .limits import at_least
-from .matmul import linear, linear_kernel, turned
+from .matmul import all_of_columns, linear, linear_kernel, of_columns
 
 ROW = 1 << 12  # bytes of a step's row from which it is quicker to replace it
 
@@ -95,9 +95,11 @@ def _weights(xp, dx, du, x, h_before, w_ih, needs, plan):
     flat = lambda a: a.reshape(-1, a.shape[-1])
     rows = flat(dx)
     gx = xp.matmul(rows, w_ih).reshape(x.shape) if needs[0] else None
-    left = turned(xp, rows, plan) if needs[1] or (needs[2] and du is dx) else None
-    g_ih = xp.matmul(left, flat(x)) if needs[1] else None
-    g_hh = xp.matmul(left if du is dx else turned(xp, flat(du), plan), flat(h_before)) if needs[2] else None
+    if needs[1] and needs[2] and du is dx:
+        g_ih, g_hh = all_of_columns(xp, rows, [flat(x), flat(h_before)], plan)
+    else:
+        g_ih = of_columns(xp, rows, flat(x), plan) if needs[1] else None
+        g_hh = of_columns(xp, flat(du), flat(h_before), plan) if needs[2] else None
     b_ih = xp.sum(rows, axis=0) if needs[3] or (needs[4] and du is dx) else None
     return gx, g_ih, g_hh, b_ih, b_ih if du is dx else xp.sum(flat(du), axis=0) if needs[4] else None
 

@@ -14,6 +14,7 @@ from ..._core.aval import broadcast_shapes
 from ..._core.layout import like
 from ..._core.registry import Op
 from ..._tensor import Tensor, apply, as_tensor_value
+from ...ops.matmul import of_columns
 from ...ops.random import default_generator, drawn
 from ...ops.reductions import summed
 from . import attention_host
@@ -87,7 +88,7 @@ def _attention(xp, q, k, v, mask, drop, keep_scale, scale, causal):
     return cast(xp, xp.matmul(p, _wide(v)), q.dtype)
 
 
-def _attention_vjp(xp, g, q, k, v, mask, drop, keep_scale, scale, causal, needs):
+def _attention_vjp(xp, g, q, k, v, mask, drop, keep_scale, scale, causal, needs, plan):
     groups, k_shape, v_shape = _groups(q, k), k.shape, v.shape
     if xp is np and attention_host.pays(q, k):
         gq, gk, gv, gm = attention_host.backward(g, q, k, v, mask, drop, keep_scale, scale, causal, groups, needs)
@@ -99,14 +100,14 @@ def _attention_vjp(xp, g, q, k, v, mask, drop, keep_scale, scale, causal, needs)
     kept = 1 if drop is None else drop * xp.asarray(keep_scale, dtype=p.dtype)
     gq = gk = gv = gm = None
     if needs[2]:
-        gv = _gathered(xp, xp.matmul(_swap(p * kept), g), v_shape, groups)
+        gv = _gathered(xp, of_columns(xp, p * kept, g, plan), v_shape, groups)
     if needs[0] or needs[1] or needs[3]:
         gp = _by_rows(xp, g, vw) * kept
         ps = p * gp
         gs = ps - p * summed(xp, ps, -1, True)
         factor = np.asarray(scale, gs.dtype)
         gq = sum_to(xp, xp.matmul(gs, kw) * factor, q.shape) if needs[0] else None
-        gk = _gathered(xp, xp.matmul(_swap(gs), qw) * factor, k_shape, groups) if needs[1] else None
+        gk = _gathered(xp, of_columns(xp, gs, qw, plan) * factor, k_shape, groups) if needs[1] else None
         gm = sum_to(xp, gs, mask.shape) if needs[3] else None
     return gq, gk, gv, gm, None, None
 

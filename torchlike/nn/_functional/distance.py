@@ -13,6 +13,7 @@ from ..._core.registry import Op
 from ..._public import named, public
 from ..._tensor import Tensor, apply
 from ...ops.einsum import einsum
+from ...ops.matmul import of_columns
 from ...ops.norms import norm_of, norm_vjp, vector_norm
 from .common import need, wide
 
@@ -58,11 +59,11 @@ def _euclidean(xp, a, b):
     return xp.sqrt(xp.maximum(square, np.zeros((), square.dtype)))
 
 
-def _euclidean_vjp(xp, g, a, b, out):
+def _euclidean_vjp(xp, g, a, b, out, plan):
     zero = np.zeros((), out.dtype)
     ratio = xp.where(out == 0, zero, g / xp.where(out == 0, np.ones((), out.dtype), out))
     ga = a * xp.sum(ratio, axis=-1, keepdims=True) - xp.matmul(ratio, b)
-    gb = b * xp.expand_dims(xp.sum(ratio, axis=-2), -1) - xp.matmul(xp.swapaxes(ratio, -1, -2), a)
+    gb = b * xp.expand_dims(xp.sum(ratio, axis=-2), -1) - of_columns(xp, ratio, a, plan)
     return sum_to(xp, ga, a.shape), sum_to(xp, gb, b.shape)
 
 
