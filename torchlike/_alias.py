@@ -67,8 +67,8 @@ def at_first_use(package: str, *modules: str) -> Callable[[str], Any]:
 
 
 def _explain_missing(module: ModuleType) -> None:
-    """Gives `module` a `__getattr__` that says what is not supported yet, unless it has one."""
-    if "__getattr__" not in module.__dict__:
+    """Gives `module` a `__getattr__` that says what is not supported yet, unless it or its class has one."""
+    if "__getattr__" not in module.__dict__ and not hasattr(type(module), "__getattr__"):
         own = module.__name__
 
         def __getattr__(name: str) -> Any:

@@ -1,29 +1,19 @@
 """Settings of torch._dynamo. There is no Dynamo: but for `disable` they keep what they are given, so that programs can set them."""
-import sys
-from types import ModuleType
+import os as _os
+import sys as _sys
+from pathlib import Path as _Path
 
-from .._compile import stance
-from ..utils._config_module import patch_of
-
-cache_size_limit = recompile_limit = 8
-accumulated_cache_size_limit = accumulated_recompile_limit = 256
-suppress_errors = verbose = capture_scalar_outputs = capture_dynamic_output_shape_ops = False
-assume_static_by_default = automatic_dynamic_shapes = optimize_ddp = inline_inbuilt_nn_modules = True
-skip_fwd_side_effects_in_bwd_under_checkpoint = trace_autograd_ops = False
-reorderable_logging_functions: set = set()
-patch = patch_of(sys.modules[__name__])
+from .._compile import stance as _stance
+from ..utils._config_module import install_config_module as _install_config_module
+from ..utils._config_module import table as _table
 
 
-class _Config(ModuleType):
-    """This module, whose `disable` is what compiled functions ask."""
-
-    @property
-    def disable(self) -> bool:
-        return stance.disabled
-
-    @disable.setter
-    def disable(self, on: bool) -> None:
-        stance.disabled = bool(on)
+def _disable(on: bool) -> None:
+    _stance.disabled = bool(on)
 
 
-sys.modules[__name__].__class__ = _Config
+base_dir, debug_dir_root = str(_Path(__file__).parents[2]), _os.path.join(_os.getcwd(), "torch_compile_debug")
+_install_config_module(
+    _sys.modules[__name__], _table(_Path(__file__).with_suffix(".txt")), acting={"disable": (lambda: _stance.disabled, _disable)},
+    deprecated={"skip_code_recursive_on_recompile_limit_hit": "does not do anything", "skip_code_recursive_on_cache_limit_hit": "does not do anything",
+                "inline_inbuilt_nn_modules": "does not do anything, inline_inbuilt_nn_modules is always True"})

@@ -1,28 +1,11 @@
 """Settings of torch._inductor. There is no Inductor: they keep what they are given, so that programs can set them."""
-import sys
+import os as _os
+import sys as _sys
+from pathlib import Path as _Path
 
-from ..utils._config_module import patch_of
+from ..utils._config_module import install_config_module as _install_config_module
+from ..utils._config_module import table as _table
 
-coordinate_descent_tuning = coordinate_descent_check_all_directions = False
-epilogue_fusion = shape_padding = layout_optimization = split_reductions = reorder_for_locality = True
-conv_1x1_as_mm = force_fuse_int_mm_with_mul = fallback_random = freezing = debug = False
-max_autotune = max_autotune_gemm = max_autotune_pointwise = benchmark_kernel = benchmark_fusion = False
-max_autotune_gemm_backends = "ATEN,TRITON,CPP"
-use_mixed_mm = fx_graph_cache = True
-
-
-class triton:
-    cudagraphs = cudagraph_skip_dynamic_graphs = unique_user_kernel_names = False
-    cudagraph_trees = unique_kernel_names = True
-
-
-class cpp:
-    threads = -1
-    weight_prepack = True
-
-
-class trace:
-    enabled = False
-
-
-patch = patch_of(sys.modules[__name__])
+_install_config_module(_sys.modules[__name__], {
+    **_table(_Path(__file__).with_suffix(".txt")), "compile_threads": min(32, _os.cpu_count() or 1),
+    **{f"{library}.cutlass_dir": _os.environ.get("TORCHINDUCTOR_CUTLASS_DIR", "") for library in ("cutlass", "cuda", "xpu")}})
