@@ -8,6 +8,8 @@ CALLS = {
     "istft": lambda t: t.istft(t.ones(9, 17) + 0j, 16, window=t.hann_window(16), length=900),
     "stft": lambda t: t.stft(t.ones(64), 16, return_complex=True),
     "create_graph": lambda t: (t.ones(1, requires_grad=True) * 2).sum().backward(create_graph=True),
+    "nested": lambda t: [t.nested.nested_tensor([t.ones(2)]), t.nested.as_nested_tensor([t.ones(2)]), t.nested.nested_tensor([])],
+    "nested views and jagged ones": lambda t: [t.nested.as_nested_tensor(t.ones(2, 3)), t.nested.nested_tensor([t.ones(2)], layout=t.jagged)],
     "complex": lambda t: (t.ones(1) + 1j).float(),
     # a number that a graph's tensor becomes: of float and complex, in lists too
     "numbers": lambda t: [kind(t.tensor(2., requires_grad=True)) for kind in (float, complex)],

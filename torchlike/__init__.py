@@ -149,7 +149,8 @@ def __getattr__(name: str):
     if name in _LAZY:
         return _importlib.import_module(f"{__name__}.{name}")
     if name in _OPERATORS:
-        return getattr(ops.aten, name)
+        from ._ops import function_of
+        return function_of(getattr(ops.aten, name))
     if name == "vmap":
         from .func import vmap
         return vmap

@@ -44,6 +44,7 @@ _LOWER = {
     "conv_transpose3d",
     "scaled_dot_product_attention",
     "prelu",
+    "vecdot",
     "affine_grid_generator",  # a product, in torch
 }
 _LOWER_ACCELERATOR = {"mv", "addmv", "addr"}

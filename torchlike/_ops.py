@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -28,6 +29,16 @@ def _call(operator: OpOverload | OpOverloadPacket, function: Callable, args: tup
         return function(*args, **kwargs)
     from .overrides import call_operator
     return call_operator(operator, function, args, kwargs)
+
+
+def function_of(operator: OpOverloadPacket) -> Callable:
+    """The operator as `torch.<name>`, whose first argument is called input there."""
+    def function(*args: Any, **kwargs: Any) -> Any:
+        if "input" in kwargs and not args and operator._first == "self":
+            kwargs["self"] = kwargs.pop("input")
+        return operator(*args, **kwargs)
+    function.__name__ = function.__qualname__ = operator.__name__
+    return function
 
 
 class OpOverload:
@@ -106,6 +117,11 @@ class OpOverloadPacket:
 
     def __deepcopy__(self, memo: dict) -> OpOverloadPacket:
         return self
+
+    @functools.cached_property
+    def _first(self) -> str:
+        """The name of its first argument."""
+        return next(iter(inspect.signature(self._function).parameters), "")
 
     def overloads(self) -> list[str]:
         """Their names."""

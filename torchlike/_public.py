@@ -12,6 +12,7 @@ from types import FunctionType, ModuleType
 from typing import Any
 
 from . import _autocast
+from ._core.aval import broadcast_shapes
 from ._core.layout import overlapping
 from ._exchange import copied
 from ._kinds import blame, combination, only_self, signature_of
@@ -375,6 +376,12 @@ def _translate(words: dict[str, str], kwargs: dict, f: Callable) -> None:
             kwargs[name] = kwargs.pop(word)
 
 
+def _name_own_size_first(self: Any, args: tuple, error: Exception) -> None:
+    """Raise the error of shapes that do not fit with the written tensor's size named first, as PyTorch does whatever the function's order."""
+    if error.__class__ is RuntimeError and str(error).startswith("The size of tensor a ("):
+        broadcast_shapes(*[tuple(x.shape) for x in (self, *args) if isinstance(x, Tensor)])
+
+
 def in_place(f: Callable, name: str, repeating: Callable | None = None) -> Callable:
     """f_ : write f's result into the first argument; or call `repeating` where several of its elements are one place in memory."""
     words = _numpy_words(f)
@@ -414,6 +421,7 @@ def in_place(f: Callable, name: str, repeating: Callable | None = None) -> Calla
                 taken = taken_over(name, (self, *args), kwargs)
                 if taken is not NotImplemented:
                     return taken
+                _name_own_size_first(self, args, error)
                 blame(f, (self, *args), kwargs, error, 0 if isinstance(self, Tensor) else 1, name)
                 raise
             return write(*older[0], **older[1])

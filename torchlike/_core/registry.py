@@ -392,6 +392,10 @@ class Elementwise(Op):
         plan.host, plan.exact = form.host, form.exact
         return plan
 
+    def kernel_in(self, compute: dt.dtype) -> Callable:
+        """The kernel for numbers of a dtype: of 16-bit floats it gets float32."""
+        return self.kernel
+
     def form(self, avals, statics, common: dt.dtype) -> Form:
         """What this operation is for arguments of these dtypes, which have one in common."""
         if self.promote == "float":
@@ -404,7 +408,7 @@ class Elementwise(Op):
             out, compute = self.promote(common)
         else:
             out = compute = common
-        kernel, compute_np, out_np = self.kernel, compute.np, out.np
+        kernel, compute_np, out_np = self.kernel_in(compute), compute.np, out.np
 
         if compute in (dt.float16, dt.bfloat16) and not self.steps:  # as torch does
             compute_np = np.dtype(np.float32)

@@ -7,13 +7,14 @@ from typing import Any
 
 from .._core.device import device as _device
 from .._core.dtype import dtype as _dtype
+from .._core.history import warn
 from .._public import FUNCTIONS
 from .._tensor import Tensor
 from ..ops.layouts import layout as _layout
 from ._tensor import JAGGED, STRIDED, NestedTensor
 
 
-def _made(parts: list[Tensor], layout: _layout | None) -> NestedTensor:
+def _made(parts: list[Tensor], layout: _layout | None, view: bool = False) -> NestedTensor:
     kind = STRIDED if layout is None else layout
     if kind not in (STRIDED, JAGGED):
         raise RuntimeError(f"Specified layout is unsupported for nested tensors: {kind}")
@@ -24,6 +25,10 @@ def _made(parts: list[Tensor], layout: _layout | None) -> NestedTensor:
     if len({p.dtype for p in parts}) > 1:
         raise RuntimeError("All Tensors given to nested_tensor must have the same dtype.")
     if kind is STRIDED:
+        if not view:
+            warn("The PyTorch API of nested tensors is in prototype stage and will change in the near future. We recommend specifying layout=torch.jagged "
+                 "when constructing a nested tensor, as this layout receives active development, has better operator coverage, and works with "
+                 "torch.compile.", once=True)
         return NestedTensor(parts, kind)
     if not parts:
         raise RuntimeError("Cannot construct a nested tensor from an empty tensor list")
@@ -60,7 +65,7 @@ def as_nested_tensor(ts: Tensor | Sequence[Tensor], dtype: _dtype | None = None,
     if isinstance(ts, Tensor) and ts.dim() < 2:
         raise RuntimeError("as_nested_tensor(): Expected tensor argument to have dim() > 1")
     if isinstance(ts, Tensor) and ts.is_contiguous() and dtype in (None, ts.dtype) and (device is None or _device(device) == ts.device):
-        return _made(list(ts.unbind(0)), layout)  # a view
+        return _made(list(ts.unbind(0)), layout, view=True)
     return _made([t.clone().to(dtype=dtype, device=device) for t in (ts.unbind(0) if isinstance(ts, Tensor) else ts)], layout)
 
 

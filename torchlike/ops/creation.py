@@ -73,7 +73,7 @@ def filled(shape: tuple, value, dtype: dt.dtype, device) -> Tensor:
     # a lone number of 8 or 16 bits overflows in torch as one in a list does, where several are an error
     checked = dt.float64 if (dtype in (dt.float16, dt.bfloat16) or dtype in dt.FLOAT8) and math.prod(shape) == 1 else dtype
     number = held(value, checked)
-    if checked in dt.FLOAT8 and checked is not dt.float8_e8m0fnu:
+    if checked in dt.FLOAT8:
         need_fitting(number, checked)
     made = apply(_full_op, (number,), (shape, dtype, device))
     if number.__class__ is int and dtype.category == dt.INT:

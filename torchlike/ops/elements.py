@@ -35,7 +35,7 @@ def held(x, dtype: dt.dtype):
         if n is None:
             raise _does_not_fit(dtype)
         return n
-    if dtype.category >= dt.FLOAT and dtype is not dt.float8_e8m0fnu:
+    if dtype.category >= dt.FLOAT:
         need_fitting(x, dtype)
     return x
 
@@ -43,6 +43,8 @@ def held(x, dtype: dt.dtype):
 def need_fitting(x: complex, dtype: dt.dtype) -> None:
     """torch's error for a number that is too large for a dtype of floats."""
     largest, infinite = largest_of(dtype), _infinity_of(dtype)
+    if dtype is dt.float8_e8m0fnu and x.__class__ is float and x < _LEAST_POWER:  # integers lose their sign
+        raise _does_not_fit(dtype)
     if any(largest < abs(part) != infinite for part in ((x.real, x.imag) if x.__class__ is complex else (x,))):
         raise _does_not_fit(dtype)
 
@@ -53,6 +55,9 @@ def _whole(x: float, dtype: dt.dtype) -> int | None:
     if info.min <= x <= info.max:
         return int(x)
     return int(x) & int(info.max) if not info.min and isinstance(x, int) and -info.max <= x < 0 else None
+
+
+_LEAST_POWER = 2.0 ** -127  # the least of float8_e8m0fnu, which has neither zero nor sign
 
 
 @functools.cache

@@ -477,6 +477,8 @@ def tensordot(a, b, dims=2) -> Tensor:
             b = b.sum(j, keepdim=True, dtype=b.dtype)
         else:
             a = a.sum(i, keepdim=True, dtype=a.dtype)
+    if a.ndim == b.ndim == len(da) == 1:
+        return dot(a, b)
     fa, fb = [i for i in range(a.ndim) if i not in da], [i for i in range(b.ndim) if i not in db]
     rows, columns, k = [a.shape[i] for i in fa], [b.shape[i] for i in fb], math.prod(a.shape[i] for i in da)
     left = a.permute(fa + da).reshape(math.prod(rows), k) if a.ndim else a.reshape(1, 1)

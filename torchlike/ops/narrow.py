@@ -1,5 +1,8 @@
-"""What torch makes of numbers (and 0-dim tensors) beside tensors of 16-bit floats, which it computes with in 32 bits."""
+"""What torch makes of numbers (and 0-dim tensors) beside tensors of 16-bit floats, which it computes with in 32 bits, and where it rounds to 16."""
 from __future__ import annotations
+
+import functools
+from collections.abc import Callable
 
 import numpy as np
 
@@ -26,6 +29,22 @@ class Rounded(Elementwise):
         return form._replace(
             host=lambda *arrays: host(*[np.asarray(x, kind) if other else x for x, other in zip(arrays, others)]),
             run=lambda xp, *arrays: run(xp, *[stepped(xp, cast(xp, x, kind)) if other else x for x, other in zip(arrays, others)]))
+
+
+class Stepped(Rounded):
+    """A formula of several steps, each of which PyTorch rounds to 16 bits: its kernel takes `rounded`, by which it does so."""
+
+    def kernel_in(self, compute: dt.dtype) -> Callable:
+        return functools.partial(self.kernel, rounded=_ROUNDED[compute]) if compute in NARROW else self.kernel
+
+
+def _rounder(kind: np.dtype) -> Callable:
+    def rounded(xp, x):
+        return np.asarray(x.astype(kind)).astype(np.float32) if xp is np else cast(xp, stepped(xp, cast(xp, x, kind)), np.dtype(np.float32))
+    return rounded
+
+
+_ROUNDED = {t: _rounder(t.np) for t in NARROW}
 
 
 def stepped(xp, x):

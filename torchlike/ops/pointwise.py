@@ -22,7 +22,7 @@ from .blocks import in_blocks
 from .choosing import choose
 from .elements import aval_of, common_dtype, factor, held, plain_number
 from .inverse_circular import arctan2
-from .narrow import NARROW, Rounded, Scaled, stepped
+from .narrow import NARROW, Rounded, Scaled, Stepped, stepped
 from .powers import power
 from .quotients import Quotient, over_twice
 from .remainders import fmod as exact_fmod
@@ -69,9 +69,9 @@ def only(kernel: str, least: int = dt.BOOL, most: int = dt.COMPLEX) -> Callable[
     return kinds
 
 
-def binary(name: str, kernel, grads, *, numbers=(), promote="arith", names=(), inplace=True, torch_name=None, real=False, ufunc=None):
+def binary(name: str, kernel, grads, *, numbers=(), promote="arith", names=(), inplace=True, torch_name=None, real=False, ufunc=None, kind=Rounded):
     """Publish `torch.name(input, other)` with its method, in-place and out= forms; `numbers`: which of the two may be a number."""
-    op = Rounded(name, kernel, promote=promote, grads=grads, torch_name=torch_name, real=real, ufunc=ufunc)
+    op = kind(name, kernel, promote=promote, grads=grads, torch_name=torch_name, real=real, ufunc=ufunc)
     plain = PLAIN if "other" in numbers else ()
 
     def f(input, other):
@@ -474,12 +474,12 @@ nextafter = binary("nextafter", lambda xp, x, y: xp.nextafter(x, y), promote=onl
 OPS["nextafter"].steps = True
 
 
-def _xlogy(xp, x, y):
+def _xlogy(xp, x, y, rounded=lambda xp, x: x):
     none = (x == 0) & (y == y)
-    return xp.where(none, xp.zeros_like(x), x * xp.log(xp.where(none, xp.ones_like(y), y)))
+    return xp.where(none, xp.zeros_like(x), x * rounded(xp, xp.log(xp.where(none, xp.ones_like(y), y))))
 
 
-xlogy = binary("xlogy", _xlogy, promote="float", numbers=("input", "other"), grads=(
+xlogy = binary("xlogy", _xlogy, kind=Stepped, promote="float", numbers=("input", "other"), grads=(
     lambda xp, g, x, y: _xlogy(xp, g, xp.where((x == 0) & (y <= 0), xp.ones_like(y), y)),
     lambda xp, g, x, y: g * x / y), real=True)
 

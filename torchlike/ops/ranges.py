@@ -57,8 +57,8 @@ def _linspace(xp, start, end, steps, dtype, device, add=multiply_add):
     wide = np.dtype(np.float64) if kind.kind in "iu" else kind
     start, end = xp.asarray(start), xp.asarray(end)
     start, end = start.astype(kind).astype(wide), end.astype(kind).astype(wide)
-    if steps == 1:
-        return start.reshape(1).astype(kind)
+    if steps <= 1:  # bool has no more
+        return start.reshape(1)[:steps].astype(kind)
     if dtype in NARROW:
         return _narrow_linspace(xp, start, end, steps, kind).astype(kind)
     step = (end - start) / np.asarray(steps - 1, wide)
@@ -110,7 +110,7 @@ def _ends(name: str, start, end, steps, dtype):
         raise RuntimeError(f"torch.{name}(): inferred dtype {cpp_type(dt.complex_of(dt.get_default_dtype()).np)} can't be safely cast to passed dtype "
                            f"{dtype.short}")
     dtype = _check_dtype(dtype)
-    if dtype is dt.bool_:
+    if dtype is dt.bool_ and steps > 1:
         raise not_implemented(f"{name}_cpu", dt.bool_)
     if steps > 1 and not dtype.is_complex:
         for x in pair:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from jax import lax, vmap
 from jax import numpy as jnp
-from jax import vmap
 
 from .._arguments import as_dim
 from .._core import dtype as dt
@@ -210,6 +210,29 @@ def isin(
 # -- binary search -----------------------------------------------------------------------------------------------------
 
 
+def _bisected(xp, sequence, values, right: bool):
+    """torch's search by halves, whose comparisons say where it goes among NaN: on from an element that is not (>= or) > the value."""
+    n = sequence.shape[-1]
+    index = np.int64 if xp is np or n >> 30 else np.int32  # the quicker one
+    bounds = xp.zeros(values.shape, index), xp.full(values.shape, n, index)
+    if not n or not values.size:
+        return bounds[0]
+    rows = sequence if sequence.ndim == 1 else sequence.reshape(-1, n)
+    row = () if sequence.ndim == 1 else (np.arange(rows.shape[0]).reshape(*values.shape[:-1], 1),)
+
+    def halve(_, bounds):
+        start, end = bounds
+        middle = start + ((end - start) >> 1)
+        found = rows[(*row, xp.minimum(middle, n - 1))]
+        on = ~(found > values if right else found >= values)
+        return xp.where((start < end) & on, middle + 1, start), xp.where((start < end) & ~on, middle, end)
+    if xp is not np:
+        return lax.fori_loop(0, n.bit_length(), halve, bounds)[0]
+    for i in range(n.bit_length()):
+        bounds = halve(i, bounds)
+    return bounds[0]
+
+
 def _searchsorted(xp, sequence, values, sorter, right, dtype, out):
     sequence, values = cast(xp, sequence, dtype.np), cast(xp, values, dtype.np)
     if xp is np and sequence.dtype.kind == "V":
@@ -217,6 +240,8 @@ def _searchsorted(xp, sequence, values, sorter, right, dtype, out):
     if sorter is not None:
         sequence = xp.take_along_axis(sequence, sorter, -1)
     side = "right" if right else "left"
+    if sequence.dtype.kind == "f" and (xp is not np or np.isnan(sequence).any()):
+        return _bisected(xp, sequence, values, right).astype(out.np)
     if sequence.ndim == 1:
         return xp.searchsorted(sequence, values, side=side).astype(out.np)
     if not values.size or not sequence.size:  # a number of rows cannot be told from no elements

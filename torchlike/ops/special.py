@@ -17,6 +17,7 @@ from .._tensor import Tensor, apply
 from .circular import has_doubles, polynomial
 from .host_calls import on_host
 from .incomplete_gamma import incomplete
+from .narrow import Stepped
 from .pointwise import only, operands
 from .unary import digamma, lgamma, special, trigamma
 
@@ -29,10 +30,10 @@ _TAKING = {"input": lambda run: lambda input: run(input), "x": lambda run: lambd
            "input, other": lambda run: lambda input, other: run(input, other), "x, n": lambda run: lambda x, n: run(x, n)}
 
 
-def elementwise_function(name: str, kernel, *grads, parameters: str = "input", low: bool = True):
+def elementwise_function(name: str, kernel, *grads, parameters: str = "input", low: bool = True, kind: type = Elementwise):
     """torch.special.<name> of one or two tensors, computed in floating point; without `grads` it has no derivative. low: also of 16-bit numbers on the CPU."""
     shown = "".join(p.capitalize() for p in name.replace("1p", "1_p").split("_"))  # xlog1py is Xlog1Py
-    op = Elementwise(f"special_{name}", kernel, promote="float", grads=grads or None, real=True, torch_name=f"Special{shown}Backward0")
+    op = kind(f"special_{name}", kernel, promote="float", grads=grads or None, real=True, torch_name=f"Special{shown}Backward0")
 
     def run(*given) -> Tensor:
         if len(given) == 1 and not isinstance(given[0], Tensor):
@@ -58,15 +59,15 @@ def _density(xp, x):
     return xp.exp(-x * x / 2) * _c(1 / _ROOT_2PI, x)
 
 
-def _entr(xp, x):
+def _entr(xp, x, rounded=lambda xp, x: x):
     inside = xp.where(x > 0, x, xp.ones_like(x))
-    out = xp.where(x > 0, -inside * xp.log(inside), xp.where(x == 0, xp.zeros_like(x), xp.full_like(x, -np.inf)))
+    out = xp.where(x > 0, -inside * rounded(xp, xp.log(inside)), xp.where(x == 0, xp.zeros_like(x), xp.full_like(x, -np.inf)))
     return xp.where(xp.isnan(x), x, out)
 
 
-def _xlog1py(xp, x, y):
+def _xlog1py(xp, x, y, rounded=lambda xp, x: x):
     skip = (x == 0) & ~xp.isnan(y)
-    return xp.where(skip, xp.zeros_like(x), x * xp.log1p(xp.where(skip, xp.zeros_like(y), y)))
+    return xp.where(skip, xp.zeros_like(x), x * rounded(xp, xp.log1p(xp.where(skip, xp.zeros_like(y), y))))
 
 
 def _erfcx(xp, x):
@@ -116,7 +117,7 @@ def _zeta(xp, x, y):
     return special(np).zeta(x, y) if xp is np else _hurwitz(x, y)
 
 
-entr = elementwise_function("entr", _entr, lambda xp, g, x: g * (-xp.log(x) - 1))
+entr = elementwise_function("entr", _entr, lambda xp, g, x: g * (-xp.log(x) - 1), kind=Stepped)
 erfcx = elementwise_function("erfcx", _erfcx, lambda xp, g, x, out: g * (2 * x * out - _c(2 / _ROOT_PI, g)), low=False)
 i0e = elementwise_function("i0e", lambda xp, x: special(xp).i0e(x), lambda xp, g, x, out: g * (special(xp).i1e(x) - xp.sign(x) * out))
 i1e = elementwise_function("i1e", lambda xp, x: special(xp).i1e(x), lambda xp, g, x, out: g * xp.where(
@@ -128,7 +129,7 @@ ndtri = elementwise_function("ndtri", lambda xp, x: special(xp).ndtri(x), lambda
 log_ndtr = elementwise_function("log_ndtr", _log_ndtr, lambda xp, g, x, out: g * xp.exp(-x * x / 2 - out) * _c(1 / _ROOT_2PI, g), low=False)
 xlog1py = elementwise_function("xlog1py", _xlog1py,
                     lambda xp, g, x, y: xp.where((x == 0) & (y <= -1), xp.zeros_like(g), g * xp.log1p(xp.where((x == 0) & (y <= -1), xp.zeros_like(y), y))),
-                    lambda xp, g, x, y: g * x / (y + 1), parameters="input, other")
+                    lambda xp, g, x, y: g * x / (y + 1), parameters="input, other", kind=Stepped)
 zeta = elementwise_function("zeta", _zeta, _no_gradient("zeta"), lambda xp, g, x, y: g * -x * _zeta(xp, x + 1, y), parameters="input, other")
 
 

@@ -102,6 +102,8 @@ class Adagrad(Optimizer):
         loss = closure_loss(closure)
         for group in self._groups_to_step():
             group, sparse = _sparse.split(group)
+            if group["fused"] and (sparse or any(p.dtype.is_complex for p in group["params"] if p._grad is not None)):
+                raise RuntimeError("`fused` does not support sparse grad or complex param")
             for p in sparse:
                 self._sparse_step(p, group)
             flags = (group["weight_decay"] != 0, group["maximize"])

@@ -84,6 +84,8 @@ class SGD(Optimizer):
         loss = closure_loss(closure)
         for group in self._groups_to_step():
             group, sparse = _sparse.split(group)
+            if sparse and group["fused"]:
+                raise RuntimeError("`_fused_sgd` does not support sparse gradients")
             for p in sparse:
                 self._sparse_step(p, group)
             moves, dampening = group["momentum"] != 0, float(group["dampening"])

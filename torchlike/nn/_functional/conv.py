@@ -10,6 +10,7 @@ from ..._core.halves import converted, widened
 from ..._core.registry import Op, jax_vjp
 from ..._public import named
 from ..._tensor import Tensor, apply
+from ...ops.memory_formats import contiguous_format
 from . import conv_cpu, conv_host
 from .common import each, keep_format, need, not_implemented
 
@@ -360,7 +361,7 @@ def _check_kinds(input: Tensor, weight: Tensor, bias, n: int, transposed: bool) 
 
 
 def _finish(y: Tensor, x: Tensor, weight: Tensor, n: int, unbatched: bool) -> Tensor:
-    if n > 1:
+    if n > 1 and x.shape[0]:
         keep_format(y, x, weight)
     return y.squeeze(0) if unbatched else y
 
@@ -368,7 +369,8 @@ def _finish(y: Tensor, x: Tensor, weight: Tensor, n: int, unbatched: bool) -> Te
 def _without_channels(x: Tensor, weight: Tensor, bias, sizes: list) -> Tensor:
     """torch's result for an input without channels: it has none either. No gradient is other than zero."""
     total = x.sum() + weight.sum()
-    return named((total if bias is None else total + bias.sum()).expand(x.shape[0], 0, *sizes).clone(), "ConvolutionBackward0")
+    return named((total if bias is None else total + bias.sum()).expand(x.shape[0], 0, *sizes).clone(memory_format=contiguous_format),
+                 "ConvolutionBackward0")
 
 
 def _convolve(input, weight, bias, stride, padding, dilation, groups, n: int) -> Tensor:
