@@ -8,6 +8,7 @@ import functools
 import inspect
 import io
 import itertools
+import mmap
 import operator
 import os
 import pathlib
@@ -1092,3 +1093,36 @@ def test_another_pickle_module_writes_what_is_not_torchs(pickler, kwargs):
     f.seek(0)
     with pytest.raises(RuntimeError, match="runs no code of the file"):
         torchlike.load(f, pickle_module=module)
+
+
+def test_settings_of_saving_and_loading(subject, oracle, tmp_path):
+    """torch.utils.serialization.config: what acts when arguments say nothing, and what is refused."""
+    def facts(torch):
+        from importlib import import_module
+        config = import_module(f"{torch.__name__}.utils.serialization").config
+        x, path, found = torch.arange(5.0), tmp_path / f"{torch.__name__}.pt", [sorted(i for i in config.get_config_copy().items() if i[0] != "_TYPE_CHECKING")]
+        with config.patch({"save.storage_alignment": 4096, "save.compute_crc32": False}):
+            torch.save(x, path)
+            found.append(torch.serialization.get_crc32_options())
+            found.append(torch.PyTorchFileReader(str(path)).get_record_offset("data/0") % 4096)
+        found.append(b"4096" in path.read_bytes())  # the record `.storage_alignment`
+        with config.patch("load.mmap", True):
+            found += [torch.load(path).tolist(), [str(error) for error in [_raised(lambda: torch.load(io.BytesIO(path.read_bytes())))]]]
+        with torch.serialization.set_default_mmap_options(mmap.MAP_PRIVATE):
+            found.append(torch.load(path, mmap=True).tolist())
+        found += [torch.serialization.get_default_mmap_options() == mmap.MAP_PRIVATE, str(_raised(lambda: torch.serialization.set_default_mmap_options(99)))]
+        torch.serialization.set_default_load_endianness(torch.serialization.LoadEndianness.BIG)
+        try:
+            found.append(config.load.endianness.name)
+        finally:
+            config.load.endianness = None
+        return *found, torch.serialization.get_default_load_endianness(), str(_raised(lambda: setattr(config.load, "nothing", 1)))
+    assert facts(subject) == facts(oracle)
+    with pytest.raises(NotImplementedError, match="never reach a file"):
+        subject.serialization.set_default_mmap_options(mmap.MAP_SHARED)
+
+
+def _raised(call):
+    with pytest.raises(Exception) as found:
+        call()
+    return found.value

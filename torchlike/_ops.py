@@ -8,17 +8,18 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from . import fft, linalg, special
+from . import _ops_gradients, fft, linalg, special  # noqa: F401  (the operators of the first)
 from ._core.dtype import int32, int64
 from ._core.errors import not_implemented
 from ._ops_backward import BACKWARDS
+from ._ops_forms import FORMS
 from ._ops_layers import LAYERS
 from ._public import FUNCTIONS
 from ._tensor import Tensor
 from .nn import functional
 
 loaded_libraries: set[str] = set()  # the paths of those that `load_library` took
-_FUNCTIONAL = ("copy", "zero", "uniform", "exponential")  # without a public function of that name
+_FUNCTIONAL = ("copy", "zero", "uniform", "exponential", "random", "geometric", "cauchy", "log_normal")  # without a public function of that name
 _FAMILIES = {"linalg_": linalg, "fft_": fft, "special_": special}
 
 
@@ -305,6 +306,7 @@ _INNER: dict[str, Callable] = {
     "_convert_indices_from_coo_to_csr": _coo_to_csr, "_convert_indices_from_csr_to_coo": _csr_to_coo,
     **{f"{f.__name__}_": _in_place(f) for f in (functional.hardsigmoid, functional.hardswish, functional.mish, functional.silu)},
     **LAYERS,
+    **FORMS,
     **BACKWARDS,
 }
 

@@ -3,6 +3,7 @@
 import contextlib
 import enum
 import io
+import mmap as mmap_
 import os
 import pickle
 import sys
@@ -27,7 +28,7 @@ from ._serialization.names import (
     resolve_weights_only,
     safe_globals,
 )
-from ._serialization.options import SourceChangeWarning, get_crc32_options, set_crc32_options, skip_data, skips_data
+from ._serialization.options import SourceChangeWarning, get_crc32_options, set_crc32_options, settings, skip_data, skips_data
 from ._serialization.pickler import pickler_of
 from ._serialization.reader import PyTorchFileReader
 from ._serialization.records import StorageRecord, decoded, is_storage
@@ -45,6 +46,7 @@ __all__ = [
     "default_restore_location",
     "get_crc32_options",
     "get_default_load_endianness",
+    "get_default_mmap_options",
     "get_safe_globals",
     "get_unsafe_globals_in_checkpoint",
     "load",
@@ -54,6 +56,7 @@ __all__ = [
     "save",
     "set_crc32_options",
     "set_default_load_endianness",
+    "set_default_mmap_options",
     "skip_data",
 ]
 
@@ -72,20 +75,39 @@ class LoadEndianness(enum.Enum):
     BIG = 3
 
 
-_load_endianness: LoadEndianness | None = None
-
-
 def get_default_load_endianness() -> LoadEndianness | None:
     """The byte order assumed for files without a record of it; None means little."""
-    return _load_endianness
+    return settings().load.endianness
 
 
 def set_default_load_endianness(endianness: LoadEndianness | None) -> None:
     """Set :func:`get_default_load_endianness`."""
-    global _load_endianness
     if not isinstance(endianness, LoadEndianness) and endianness is not None:
         raise TypeError("Invalid argument type in function set_default_load_endianness")
-    _load_endianness = endianness
+    settings().load.endianness = endianness
+
+
+def get_default_mmap_options() -> int | None:
+    """How `load(mmap=True)` maps files: `mmap.MAP_PRIVATE`, so that no write reaches the file."""
+    return settings().load.mmap_flags
+
+
+class set_default_mmap_options:
+    """Set :func:`get_default_mmap_options`, for a block where it is a context. ValueError for what is neither `mmap.MAP_PRIVATE` nor `mmap.MAP_SHARED`,
+    NotImplementedError for the latter: writes to tensors make new values, and never reach a file."""
+
+    def __init__(self, flags: int) -> None:
+        if flags not in (mmap_.MAP_PRIVATE, mmap_.MAP_SHARED):
+            raise ValueError(f"Invalid argument in function set_default_mmap_options, expected mmap.MAP_PRIVATE or mmap.MAP_SHARED, but got {flags}")
+        if flags == mmap_.MAP_SHARED:
+            raise NotImplementedError("torchlike: mmap.MAP_SHARED is not supported: writes to tensors make new values, and never reach a file")
+        self.prev, settings().load.mmap_flags = settings().load.mmap_flags, flags
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *raised: object) -> None:
+        settings().load.mmap_flags = self.prev
 
 
 # -- save -------------------------------------------------------------------------------------------------------------
@@ -190,6 +212,8 @@ def load(
     encoding, errors = pickle_load_args.pop("encoding", "utf-8"), pickle_load_args.pop("errors", "strict")
     if pickle_load_args:
         raise TypeError(f"load() got unexpected keyword arguments {sorted(pickle_load_args)}")
+    if mmap is None:
+        mmap = settings().load.mmap
     if mmap and not isinstance(f, (str, os.PathLike)):
         raise ValueError("f must be a file path in order to use the mmap argument")
     place = placement(map_location)
@@ -290,7 +314,7 @@ def _file_byteorder(archive: ArchiveReader, name: str) -> str:
             raise ValueError(f"Unknown endianness type: {order} in {name}")
         return order
     assumed = {LoadEndianness.BIG: "big", LoadEndianness.NATIVE: sys.byteorder}
-    return assumed.get(_load_endianness, "little")
+    return assumed.get(get_default_load_endianness(), "little")
 
 
 def location_tag(storage: Any) -> str:

@@ -1,4 +1,4 @@
-"""torch's container since 1.6: an uncompressed zip whose entries start at multiples of 64 bytes."""
+"""torch's container since 1.6: an uncompressed zip whose entries start at multiples of 64 bytes (`storage_alignment`)."""
 
 import hashlib
 import io
@@ -10,9 +10,8 @@ from typing import IO
 
 import numpy as np
 
-from .options import get_crc32_options, skips_data
+from .options import get_crc32_options, settings, skips_data
 
-ALIGNMENT = 64
 _LOCAL_HEADER = 30  # bytes before the name in a zip local file header
 _PAD_ID = b"FB"  # the extra field that torch pads with
 _MAX32 = 0xFFFFFFFF  # what a 32-bit field says when the true number stands in a zip64 field
@@ -27,6 +26,7 @@ class ArchiveWriter:
 
     def __init__(self, stream: IO[bytes], name: str) -> None:
         self._stream, self._name, self._position = stream, name, 0
+        self._alignment = settings().save.storage_alignment
         self._directory = bytearray()
         self._count = 0
         self._digest = hashlib.blake2b(digest_size=20)
@@ -39,7 +39,7 @@ class ArchiveWriter:
         size = _MAX32 if large else data.nbytes
         wide = struct.pack("<HHQQ", 1, 16, data.nbytes, data.nbytes) if large else b""
         fields = (_VERSION, _UTF8, 0, 0, _DATE, crc, size, size, len(name))
-        padding = -(start + _LOCAL_HEADER + len(name) + len(wide) + 4) % ALIGNMENT
+        padding = -(start + _LOCAL_HEADER + len(name) + len(wide) + 4) % self._alignment
         extra = wide + _PAD_ID + struct.pack("<H", padding) + b"Z" * padding
         self._put(struct.pack("<4s5H3L2H", b"PK\3\4", *fields, len(extra)) + name + extra)
         self._put(data)
@@ -61,7 +61,7 @@ class ArchiveWriter:
         """The records that come before the storages."""
         self.write("data.pkl", pickled)
         self.write(".format_version", b"1")
-        self.write(".storage_alignment", str(ALIGNMENT).encode())
+        self.write(".storage_alignment", str(self._alignment).encode())
         if byteorder:
             self.write("byteorder", sys.byteorder.encode())
 

@@ -4,18 +4,21 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-_crc32 = True
+
+def settings() -> Any:
+    """torch.utils.serialization.config, whose module is loaded with the first file."""
+    from ..utils.serialization import config
+    return config
 
 
 def get_crc32_options() -> bool:
     """Whether `save` writes checksums."""
-    return _crc32
+    return settings().save.compute_crc32
 
 
 def set_crc32_options(compute_crc32: bool) -> None:
     """Set :func:`get_crc32_options`. Zeros stand in place of checksums that are not written, and are not compared."""
-    global _crc32
-    _crc32 = compute_crc32
+    settings().save.compute_crc32 = compute_crc32
 
 
 class _Thread(threading.local):

@@ -11,4 +11,4 @@ _pytree.register_pytree_node(
 
 __all__ = ["collect_env", "data", "deterministic", "dlpack", "hooks", "swap_tensors"]
 
-__getattr__ = _at_first_use(__name__, "_contextlib", "_dtype_abbrs", "_foreach_utils", "_mode_utils", "_python_dispatch", "checkpoint", "weak")
+__getattr__ = _at_first_use(__name__, "_contextlib", "_dtype_abbrs", "_foreach_utils", "_mode_utils", "_python_dispatch", "checkpoint", "serialization", "weak")
