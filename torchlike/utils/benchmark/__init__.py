@@ -11,9 +11,11 @@ from typing import Any
 from ..._core import program
 from ..._tensor import Tensor
 from .compare import Colorize, Compare
+from .fuzzer import FuzzedParameter, FuzzedSparseTensor, FuzzedTensor, Fuzzer, ParameterAlias
 from .measurement import Measurement, TaskSpec, ordered_unique, select_unit, set_torch_threads, trim_sigfig, unit_to_english
 
-__all__ = ["Colorize", "Compare", "Language", "Measurement", "TaskSpec", "Timer", "ordered_unique", "select_unit", "set_torch_threads", "trim_sigfig", "unit_to_english"]
+__all__ = ["Colorize", "Compare", "FuzzedParameter", "FuzzedSparseTensor", "FuzzedTensor", "Fuzzer", "Language", "Measurement", "ParameterAlias", "TaskSpec", "Timer",
+           "ordered_unique", "select_unit", "set_torch_threads", "trim_sigfig", "unit_to_english"]
 
 
 def _computed(value: Any) -> None:
