@@ -532,3 +532,41 @@ def test_libraries_that_are_not_there(torch):
     classes = torch.classes
     return [words(classes.load_library, "/no/such.so"), words(torch.ops.load_library, "/no/such.so"), words(getattr, classes.mine, "Thing"),
             "/no/such.so" in classes.loaded_libraries | torch.ops.loaded_libraries, classes.__name__, classes.__file__]
+
+
+@same
+def test_autocast_rules(torch):
+    """The arguments of an operation in autocast's blocks: which are cast, with which dtype, and that products in the kernel are not."""
+    seen = []
+
+    @torch.library.custom_op("autocast_rules::f", mutates_args=())
+    def f(x: torch.Tensor, y: torch.Tensor, z: torch.Tensor, xs: list[torch.Tensor]) -> torch.Tensor:
+        seen.append([str(t.dtype).split(".")[1] for t in (x, y, z, *xs)])
+        return x @ torch.ones(2, 2, dtype=x.dtype)
+
+    f.register_autograd(lambda ctx, g: (g, None, None, [None, None]))
+    arguments = torch.ones(2, 2), torch.ones(2, dtype=torch.float64), torch.ones(2, dtype=torch.int32), [torch.ones(1), torch.ones(1, dtype=torch.float16)]
+    torch.library.register_autocast("autocast_rules::f", "cpu", torch.float16)
+    f.register_autocast("cpu", torch.float64)
+    found = []
+    for dtype in (torch.bfloat16, torch.float16):
+        with torch.autocast("cpu", dtype=dtype):
+            found.append(f(*arguments))
+            found.append((torch.ones(2, 2) @ torch.ones(2, 2)).dtype == dtype)
+            with torch.autocast("cpu", enabled=False):
+                found.append(torch.ops.autocast_rules.f(*arguments))
+    x = torch.ones(2, 2, requires_grad=True)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        f(x, *arguments[1:]).sum().backward()
+    return found, seen, x.grad, error(f.register_autocast, "nothing", torch.float16), error(f.register_autocast, 3, torch.float16)
+
+
+@same
+def test_autocast_rules_of_operators_by_schema(torch):
+    library = torch.library.Library("autocast_rules_2", "FRAGMENT")
+    library.define("g(Tensor x, float s) -> Tensor")
+    library.impl("g", lambda x, s: x * s, "CompositeExplicitAutograd")
+    torch.library.register_autocast("autocast_rules_2::g", "cpu", torch.bfloat16, lib=library)
+    with torch.autocast("cpu", dtype=torch.float16):
+        inside = torch.ops.autocast_rules_2.g(torch.ones(2), 3.0)
+    return inside, torch.ops.autocast_rules_2.g(torch.ones(2), 3.0)

@@ -10,6 +10,7 @@ from typing import Any
 from . import _autocast
 from ._core import program
 from ._core.device import device
+from ._core.dtype import dtype
 from ._core.grad_mode import mode
 from ._dispatch_keys import DispatchKey, excluded
 from ._function_schema import FunctionSchema
@@ -169,6 +170,20 @@ class CustomOpDef:
         """backward(ctx, *gradients) gives the gradients of all arguments; setup_context(ctx, inputs, output) keeps what it needs."""
         self._refuse_named_tensors("register_autograd")
         self._backward, self._setup_context = backward, setup_context
+
+    def register_autocast(self, device_type: str, cast_inputs: dtype) -> None:
+        """Inside of `torch.autocast` for the device, the operation runs without autocast, on arguments of `cast_inputs` in the place of other floats (not
+        of float64). The first dtype for a device stays. ValueError for a device that has no autocast."""
+        if not isinstance(device_type, str):
+            raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
+        if device(device_type).type not in _autocast.DEFAULTS:
+            raise ValueError(f"Device type '{device_type}' does not support autocast.")
+
+        def run(*args: Any, **kwargs: Any) -> Any:
+            with _autocast.disabled(device_type):
+                return self(*[_autocast.cast(x, device_type, cast_inputs) for x in args],
+                            **{name: _autocast.cast(x, device_type, cast_inputs) for name, x in kwargs.items()})
+        self._kernels.setdefault(f"Autocast{device_type.upper()}", run)
 
     def register_vmap(self, func: Callable | None = None) -> Callable:
         """func(info, in_dims, *args) gives (results, their batch dimensions) for batches of arguments; a decorator without func."""

@@ -35,7 +35,7 @@ def _call(operator: OpOverload | OpOverloadPacket, function: Callable, args: tup
 def function_of(operator: OpOverloadPacket) -> Callable:
     """The operator as `torch.<name>`, whose first argument is called input there."""
     def function(*args: Any, **kwargs: Any) -> Any:
-        if "input" in kwargs and not args and operator._first == "self":
+        if "input" in kwargs and not args and operator._first_argument == "self":
             kwargs["self"] = kwargs.pop("input")
         return operator(*args, **kwargs)
     function.__name__ = function.__qualname__ = operator.__name__
@@ -120,7 +120,7 @@ class OpOverloadPacket:
         return self
 
     @functools.cached_property
-    def _first(self) -> str:
+    def _first_argument(self) -> str:
         """The name of its first argument."""
         return next(iter(inspect.signature(self._function).parameters), "")
 

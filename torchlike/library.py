@@ -22,8 +22,8 @@ from ._ops import loaded_libraries
 from ._schema_parser import canonical
 from ._tensor import Tensor
 
-__all__ = ["CustomOpDef", "Library", "custom_op", "define", "get_ctx", "impl", "impl_abstract", "infer_schema", "opcheck", "register_autograd", "register_fake", "register_kernel",
-           "register_vmap"]
+__all__ = ["CustomOpDef", "Library", "custom_op", "define", "get_ctx", "impl", "impl_abstract", "infer_schema", "opcheck", "register_autocast",
+           "register_autograd", "register_fake", "register_kernel", "register_vmap"]
 
 _TYPES = {Tensor: "Tensor", int: "SymInt", float: "float", bool: "bool", str: "str", complex: "Scalar", _device: "Device", _dtype: "ScalarType"}
 
@@ -147,6 +147,11 @@ def impl_abstract(qualname: Any, func: Callable | None = None, *, lib: Any = Non
 def register_autograd(op: Any, backward: Callable, /, *, setup_context: Callable | None = None, lib: Any = None) -> None:
     """CustomOpDef.register_autograd, by name."""
     found_operator(op).register_autograd(backward, setup_context=setup_context)
+
+
+def register_autocast(op: Any, device_type: str, cast_inputs: _dtype, /, *, lib: Any = None) -> None:
+    """CustomOpDef.register_autocast, by name."""
+    found_operator(op).register_autocast(device_type, cast_inputs)
 
 
 def register_vmap(op: Any, func: Callable | None = None, /, *, lib: Any = None) -> Callable:
