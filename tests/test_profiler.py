@@ -44,6 +44,21 @@ def test_ranges_inside_of_ranges(torch):
 
 
 @same
+def test_attributes_of_events(torch):
+    """What scripts read of each event: what was not collected is 0 or empty, as in PyTorch."""
+    profiler = import_module(torch.__name__ + ".profiler")
+    with profiler.profile(activities=[profiler.ProfilerActivity.CPU]) as p, profiler.record_function("mine"):
+        (torch.ones(20, 20) @ torch.ones(20, 20)).tolist()
+    found = []
+    for e in (next(e for e in p.events() if e.name == "mine"), next(e for e in p.key_averages() if e.key == "mine")):
+        found.append([getattr(e, name) for name in ("key", "count", "device_time", "device_time_total", "self_device_time_total", "cpu_memory_usage",
+                                                    "self_cpu_memory_usage", "device_memory_usage", "flops", "is_async", "is_remote", "is_legacy", "node_id",
+                                                    "input_shapes", "device_time_str", "device_time_total_str", "self_device_time_total_str")])
+        found.append([len(e.stack or ()), e.cpu_time_total_str[-1:], e.cpu_time_str == e.cpu_time_total_str, e.self_cpu_time_total_str != ""])
+    return found, sorted(p.key_averages(), key=lambda e: e.self_device_time_total)[0].device_time
+
+
+@same
 def test_totals(torch):
     with torch.autograd.profiler.profile() as p, torch.autograd.profiler.record_function("work"):
         torch.ones(50, 50).sin().tolist()

@@ -38,7 +38,25 @@ class Interval:
         return self.end - self.start
 
 
-class Event:
+class _Shown:
+    """Times as text, and what is not collected: times of devices, memory, shapes, FLOP and call stacks (0 or empty, as in PyTorch where it was not asked for)."""
+
+    device_time = cuda_time = 0.0
+    device_time_total = self_device_time_total = cuda_time_total = self_cuda_time_total = 0
+    cpu_memory_usage = self_cpu_memory_usage = device_memory_usage = self_device_memory_usage = flops = 0
+    is_async = is_remote = is_legacy = False
+    node_id, use_device, overload_name = -1, None, ""
+
+    @property
+    def stack(self) -> list[str]:
+        return []
+
+
+for _name in ("cpu_time", "cpu_time_total", "self_cpu_time_total", "device_time", "device_time_total", "self_device_time_total"):
+    setattr(_Shown, f"{_name}_str", property(lambda self, _name=_name: _time(getattr(self, _name))))
+
+
+class Event(_Shown):
     """One range, or one program that ran: its name and time, and the ranges and programs inside of it."""
 
     count = 1
@@ -50,6 +68,10 @@ class Event:
         self.id = 0
         self.cpu_parent: Event | None = None
         self.cpu_children: list[Event] = []
+
+    @property
+    def input_shapes(self) -> list:
+        return []
 
     @property
     def cpu_time_total(self) -> float:
@@ -66,11 +88,15 @@ class Event:
         return f"<{type(self).__name__} id={self.id} name={self.name} cpu_time={_time(self.cpu_time)} thread={self.thread}>"
 
 
-class EventAverage:
+class EventAverage(_Shown):
     """Ranges of one name: how often, and how long together."""
 
     def __init__(self, key: str):
         self.key, self.count, self.cpu_time_total, self.self_cpu_time_total, self.is_user_annotation = key, 0, 0.0, 0.0, False
+
+    @property
+    def input_shapes(self) -> str:
+        return ""
 
     def add(self, e: Event | EventAverage) -> None:
         """One more event, or several together."""
