@@ -1,4 +1,5 @@
 """What libraries' own optimizers take from torch.optim.optimizer, as in real torch."""
+import copy
 import importlib
 
 import pytest
@@ -91,4 +92,67 @@ def test_an_optimizer_of_ones_own(compiled):
             model(torch.ones(4, 3)).square().mean().backward()
             step()
         return [pytest.approx(p.flatten().tolist(), rel=1e-5) for p in model.parameters()] if torch is real else [p.flatten().tolist() for p in model.parameters()]
+    same(case)
+
+
+@pytest.mark.parametrize("name, options", [("SGD", {"momentum": 0.9}), ("Adam", {}), ("AdamW", {"amsgrad": True}), ("Adagrad", {})])
+def test_parameters_and_state_for_a_block(name, options):
+    """A step changes what was handed in, numbers and tensors of the state included, and nothing of the optimizer's own."""
+    def case(torch):
+        torch.manual_seed(0)
+        layers = [torch.nn.Linear(2, 2), torch.nn.Linear(2, 2)]
+        optimizer = getattr(torch.optim, name)([{"params": layers[0].parameters()}, {"params": layers[1].parameters(), "lr": 0.2}], lr=0.1, **options)
+        for _ in range(2):
+            layers[1](layers[0](torch.ones(3, 2))).square().sum().backward()
+            optimizer.step()
+        other = copy.deepcopy(optimizer.state_dict())
+        other["param_groups"][0]["lr"] = 0.5
+        params = {str(i): torch.nn.Parameter(torch.full_like(p, 0.3)) for i, p in enumerate(p for layer in layers for p in layer.parameters())}
+        for p in params.values():
+            p.grad = torch.ones_like(p)
+        own = [p for group in optimizer.param_groups for p in group["params"]]
+        before = shown([own, optimizer.state_dict()["state"]])
+        with torch.optim.swap_in_optimizer_params_and_state(optimizer, params, other):
+            optimizer.step()
+            inside = [optimizer.param_groups[0]["params"][0] is params["0"], optimizer.param_groups[0]["lr"], len(optimizer.state)]
+            optimizer.zero_grad()
+        after = [p for group in optimizer.param_groups for p in group["params"]]
+        assert shown([after, optimizer.state_dict()["state"]]) == before and all(a is b for a, b in zip(own, after))
+        return [[[round(x, 3) for x in p.flatten().tolist()] for p in params.values()], inside, [p.grad is None for p in params.values()], optimizer.param_groups[0]["lr"],
+                [[k, [round(x, 3) for x in v.flatten().tolist()] if isinstance(v, torch.Tensor) else v] for s in other["state"].values() for k, v in sorted(s.items())]]
+    same(case)
+
+
+def test_blocks_that_are_refused():
+    def case(torch):
+        p = torch.nn.Parameter(torch.ones(2))
+        optimizer, said = torch.optim.Adam([p]), []
+
+        def attempt(params, state):
+            with pytest.raises(RuntimeError) as refused, torch.optim.swap_in_optimizer_params_and_state(optimizer, params, state):
+                pass
+            said.append(str(refused.value))
+        attempt({}, {})
+        p.grad = torch.ones(2)
+        optimizer.step()
+        good = optimizer.state_dict()
+        group = good["param_groups"][0]
+        for state in (3, {}, {"state": {p: {}}}, {"state": {0: 3}}, {"state": {}}, {"state": {}, "param_groups": []}, {"state": {}, "param_groups": [3]},
+                      {"state": {}, "param_groups": [{}]}, {"state": {}, "param_groups": [{**group, "params": [0, 1]}]},
+                      {"state": {}, "param_groups": [{**group, "more": 1}]}, {**good, "state": {5: {}}}):
+            attempt({"p": p}, state)
+        attempt({}, good)
+        return said
+    same(case)
+
+
+def test_functions_of_overrides_in_nn_functional():
+    def case(torch):
+        class Mine(torch.Tensor):
+            @classmethod
+            def __torch_function__(cls, func, types, args=(), kwargs=None):
+                return "taken"
+        f, x, y = torch.nn.functional, torch.ones(1).as_subclass(Mine), torch.ones(1)
+        return [f.has_torch_function((y, x)), f.has_torch_function((y,)), f.has_torch_function_unary(x), f.has_torch_function_variadic(y, y),
+                f.handle_torch_function(torch.sin, (x,), x)]
     same(case)

@@ -24,7 +24,8 @@ set_default_tensor_type set_deterministic_debug_mode set_float32_matmul_precisio
 set_num_threads set_printoptions set_rng_state set_warn_always typename use_deterministic_algorithms vmap wait""".split()
 IGNORED = {
     "": (*_MAKERS, *_SETTINGS, "eig", "from_dlpack", "lstsq", "matrix_rank", "solve", "symeig", "unique_dim"),
-    "nn.functional": "grouped_mm hardsigmoid hardswish scaled_grouped_mm scaled_mm sigmoid tanh upsample upsample_bilinear upsample_nearest".split(),
+    "nn.functional": """grouped_mm handle_torch_function hardsigmoid hardswish has_torch_function has_torch_function_unary has_torch_function_variadic
+                        scaled_grouped_mm scaled_mm sigmoid tanh upsample upsample_bilinear upsample_nearest""".split(),
     "nn.init": """calculate_gain constant dirac eye kaiming_normal kaiming_uniform normal orthogonal sparse uniform xavier_normal
                   xavier_uniform""".split(),
     "fft": ("fftfreq", "rfftfreq"),

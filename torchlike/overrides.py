@@ -47,7 +47,8 @@ _REFLECTED = frozenset(_SYMBOLS)
 # methods that take tensors beside their own, where their signatures do not show it
 _OF_SEVERAL = frozenset("bernoulli bernoulli_ fill_ istft nanquantile narrow quantile repeat_interleave set_ stft tensor_split to where __contains__".split()) | _IN_PLACE
 # asked of any object, or no function of tensors: nobody takes them over
-_QUESTIONS = frozenset("from_numpy get_rng_state initial_seed is_storage is_tensor manual_seed seed set_rng_state typename".split())
+_QUESTIONS = frozenset("""from_numpy get_rng_state handle_torch_function has_torch_function has_torch_function_unary has_torch_function_variadic initial_seed
+    is_storage is_tensor manual_seed seed set_rng_state typename""".split())
 _CONVERSIONS = frozenset({"as_tensor", "tensor"})  # modes see them, classes do not
 _BY_THEIR_PARTS = frozenset({"lobpcg", "pca_lowrank", "svd_lowrank"})  # of plain tensors: modes see what these call
 _PACKAGE = os.path.dirname(__file__)

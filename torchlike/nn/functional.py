@@ -154,3 +154,16 @@ linear, avg_pool2d, avg_pool3d = map(_with_out, (_linear, _pooling.avg_pool2d, _
 globals().update({_name: _functions[_name] for _name in """adaptive_avg_pool1d avg_pool1d bilinear celu_ channel_shuffle conv1d conv2d conv3d conv_tbc
 conv_transpose1d conv_transpose2d conv_transpose3d cosine_similarity hardshrink native_channel_shuffle pairwise_distance pdist pixel_shuffle pixel_unshuffle prelu
 relu_ rrelu_ selu_ threshold_""".split()})
+
+
+# libraries take these from here, too; torch.overrides is loaded with the first class that takes functions over, or with the first call
+def _of_overrides(name: str):
+    def function(*args, **kwargs):
+        from .. import overrides
+        return getattr(overrides, name)(*args, **kwargs)
+    function.__name__ = function.__qualname__ = name
+    return function
+
+
+handle_torch_function, has_torch_function, has_torch_function_unary, has_torch_function_variadic = map(
+    _of_overrides, ("handle_torch_function", "has_torch_function", "has_torch_function_unary", "has_torch_function_variadic"))

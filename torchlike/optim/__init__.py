@@ -3,6 +3,7 @@
 from . import lr_scheduler, swa_utils  # noqa: F401
 from ._adafactor import Adafactor  # noqa: F401
 from ._muon import Muon  # noqa: F401
+from ._stateless import swap_in_optimizer_params_and_state  # noqa: F401
 from .adadelta import Adadelta  # noqa: F401
 from .adagrad import Adagrad  # noqa: F401
 from .adam import Adam  # noqa: F401
@@ -20,4 +21,4 @@ from .sgd import SGD  # noqa: F401
 from .sparse_adam import SparseAdam  # noqa: F401
 
 __all__ = ["ASGD", "Adadelta", "Adafactor", "Adagrad", "Adam", "AdamW", "Adamax", "LBFGS", "Muon", "NAdam", "Optimizer", "RAdam", "RMSprop", "Rprop",
-           "SGD", "SparseAdam", "lr_scheduler", "swa_utils"]
+           "SGD", "SparseAdam", "lr_scheduler", "swa_utils", "swap_in_optimizer_params_and_state"]
