@@ -8,7 +8,8 @@ from ..._functions import torch
 from ..._tensor import Tensor
 from ...autograd.function import Function
 from .. import collectives as c
-from ..process_group import ProcessGroup, ReduceOp, default_group, group  # noqa: F401  (libraries import the last from here)
+from .. import process_group as _process_group
+from ..process_group import ProcessGroup, ReduceOp, default_group
 
 _Group = ProcessGroup | None
 
@@ -189,3 +190,6 @@ def all_to_all_single(output: Tensor, input: Tensor, output_split_sizes: Sequenc
 def all_reduce(tensor: Tensor, op: ReduceOp = ReduceOp.SUM, group: _Group = None) -> Tensor:
     """All ranks' tensors combined."""
     return _AllReduce.apply(op, default_group(group), tensor)
+
+
+globals()["group"] = _process_group.group  # libraries import it from here, where parameters have the name
