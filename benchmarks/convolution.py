@@ -18,6 +18,7 @@ from environment import describe  # noqa: E402
 # batch, channels, side, features, kernel, stride, padding, groups
 SHAPES = [(64, 1, 28, 32, 3, 1, 0, 1), (64, 32, 26, 64, 3, 1, 0, 1), (32, 3, 32, 16, 3, 1, 1, 1), (32, 16, 32, 16, 3, 1, 1, 1),
           (32, 16, 32, 32, 3, 2, 1, 1), (32, 32, 16, 32, 3, 1, 1, 1), (32, 64, 8, 64, 3, 1, 1, 1), (32, 16, 32, 32, 1, 2, 0, 1), (32, 32, 16, 32, 1, 1, 0, 1),
+          (8, 64, 56, 256, 1, 1, 0, 1), (16, 24, 28, 144, 1, 1, 0, 1),
           (8, 64, 56, 64, 3, 1, 1, 1), (8, 512, 7, 512, 3, 1, 1, 1), (4, 3, 224, 64, 7, 2, 3, 1), (2, 64, 112, 64, 3, 1, 1, 1),
           (16, 64, 32, 64, 3, 1, 1, 64), (16, 64, 32, 64, 3, 1, 1, 4), (64, 16, 14, 16, 5, 1, 2, 1), (16, 6, 14, 16, 5, 1, 0, 1), (4, 3, 224, 384, 16, 16, 0, 1),
           (4, 96, 56, 192, 2, 2, 0, 1), (4, 3, 224, 64, 11, 4, 2, 1)]
@@ -59,7 +60,7 @@ def main() -> None:
     import numpy as np
     import torch
 
-    from torchlike.nn._functional import conv_library, conv_patches
+    from torchlike.nn._functional import conv_library, conv_patches, conv_pointwise
     torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", os.cpu_count() or 1)))
     clock = time.perf_counter if arguments.wall else time.process_time
     lines = ["| batch, channels, side, features, kernel, stride, padding, groups | form of the forward | forward: torch, ours, XLA ms | ours / torch | ours / XLA |"
@@ -75,10 +76,10 @@ def main() -> None:
                     start = clock()
                     run()
                     best[name, i] = min(best.get((name, i), 1e9), 1e3 * (clock() - start))
-        tiles = conv_patches.serves(geo)
-        left = not tiles and conv_library.serves(geo, np.dtype(np.float32))
-        form = "windows tile" if tiles else "XLA's" if left else "depthwise" if geo.depthwise else "last axis" if geo.gathers_last else "all offsets"
-        form += "" if left or tiles else f", {geo.together} images" if geo.together > 1 else f", {geo.bands} bands" if geo.bands > 1 else ""
+        whole = "windows tile" if conv_patches.serves(geo) else "single positions" if conv_pointwise.serves(geo) else ""
+        left = not whole and conv_library.serves(geo, np.dtype(np.float32))
+        form = whole or ("XLA's" if left else "depthwise" if geo.depthwise else "last axis" if geo.gathers_last else "all offsets")
+        form += "" if left or whole else f", {geo.together} images" if geo.together > 1 else f", {geo.bands} bands" if geo.bands > 1 else ""
         cells = []
         for i in (0, 1):
             t, o, x = (best[name, i] for name in ("torch", "ours", "XLA"))

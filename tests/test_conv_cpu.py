@@ -38,6 +38,9 @@ CASES += [("conv2d", (2, 3, 23, 26), (5, 3, 6, 7), {"stride": (3, 2), "padding":
 CASES += [("conv1d", (3, 4, 21), (5, 4, 4), {"stride": 4}), ("conv2d", (3, 4, 12, 20), (6, 4, 3, 5), {"stride": (3, 5)}), ("conv2d", (2, 3, 17, 18), (4, 3, 4, 4), {"stride": 4}),
           ("conv3d", (2, 3, 5, 6, 7), (4, 3, 2, 2, 3), {"stride": (2, 2, 3)}), ("conv_transpose1d", (3, 4, 6), (4, 5, 3), {"stride": 3}),
           ("conv_transpose2d", (3, 4, 5, 6), (4, 5, 2, 3), {"stride": (2, 3), "padding": 1}), ("conv_transpose2d", (3, 4, 5, 6), (4, 5, 2, 2), {"stride": 2, "output_padding": 1})]
+# single positions: more or fewer features than channels, and more than positions
+CASES += [("conv1d", (3, 4, 21), (6, 4, 1), {}), ("conv2d", (3, 7, 5, 6), (4, 7, 1, 1), {}), ("conv3d", (2, 3, 4, 3, 5), (6, 3, 1, 1, 1), {"dilation": 2}),
+          ("conv2d", (2, 3, 4, 4), (20, 3, 1, 1), {}), ("conv2d", (2, 4, 7, 7), (6, 4, 1, 1), {"stride": 2}), ("conv_transpose2d", (2, 4, 5, 6), (4, 7, 1, 1), {})]
 
 
 def results(torch, name, x, w, g, keywords):
@@ -90,6 +93,14 @@ def test_depthwise_gradients_of_low_images_are_formulas_of_whole_rows():
     assert " while(" not in text and text.count(" multiply(") >= geo.taps
     text = jax.jit(lambda x, g: conv_cpu.gradients(x, None, g, geo, (False, True))).lower(x, g).compile().as_text()
     assert text.count(" multiply(") >= 5 * 8
+
+
+def test_convolutions_of_single_positions_are_products_of_all_images():
+    geo = geometry(4, 6, 5, 8, 1, 1, 0, 1)
+    x, w, g = jnp.zeros((4, 6, 5, 5)), jnp.zeros((8, 6, 1, 1)), jnp.zeros((4, 8, 5, 5))
+    for f, arrays in ((lambda x, w: conv_cpu.convolve(x, w, geo, x.dtype), (x, w)), (lambda x, w, g: conv_cpu.gradients(x, w, g, geo, (True, True)), (x, w, g))):
+        text = jax.jit(f).lower(*arrays).compile().as_text()
+        assert " while(" not in text and " dot(" in text
 
 
 def test_what_a_depthwise_convolution_reads_is_computed_in_vectors():

@@ -10,7 +10,7 @@ longer. Here a loop takes an image at a time, gathers shifted copies of it into 
 
 Gradients are the same products transposed. Several images are taken at a time, so that a product is worth sharing among the
 cores, very large ones in bands of rows, groups one after the other; depthwise convolutions are sums of shifted copies, and where windows
-tile the input it is one product without a loop (conv_patches.py). What XLA does faster since it has a library for it is left to XLA
+tile the input, or are single positions, it is one product without a loop (conv_patches.py, conv_pointwise.py). What XLA does faster since it has a library for it is left to XLA
 (conv_library.py). `benchmarks/convolution.py` measures it all.
 """
 from __future__ import annotations
@@ -26,7 +26,7 @@ import numpy as np
 from jax import lax
 
 from ...ops.materializing import framed, materialized
-from . import conv_library, conv_patches, windows
+from . import conv_library, conv_patches, conv_pointwise, windows
 
 ROOM = 96 << 10  # elements that a round gathers on one core,
 SHARED_ROOM = 384 << 10  # and for each of several, whose sharing of it takes time,
@@ -173,15 +173,23 @@ class Gathered:
     """All offsets gathered. Images are (C, *sizes), results (O, *outs), weights a matrix (O, C * taps), as they lie in memory."""
 
     def __init__(self, geo: Geometry):
-        self.geo = geo
-        self.weights_shape = (geo.features, geo.channels * geo.taps)
+        self._read(geo, geo.features, geo.channels * geo.taps)
+
+    def _read(self, geo: Geometry, rows: int, columns: int) -> None:
+        self.geo, self.weights_shape = geo, (rows, columns)
+        self.turned = rows < columns  # the weights' gradient is a product that XLA takes less time for with the longer side first
+        self.gradient_shape = (columns, rows) if self.turned else (rows, columns)
 
     def weights(self, w):
         """(O, C, taps) as the matrix."""
         return w.reshape(self.weights_shape)
 
     def weights_back(self, w):
-        return w.reshape(self.geo.features, self.geo.channels, self.geo.taps)
+        """The weights' gradient in their order."""
+        return self._in_rows(w).reshape(self.geo.features, self.geo.channels, self.geo.taps)
+
+    def _in_rows(self, w):
+        return w.T if self.turned else w
 
     def pad(self, image):
         padding = self.geo.padding
@@ -201,7 +209,8 @@ class Gathered:
         return g.reshape(self.geo.features, -1)
 
     def weight_gradient(self, rows, image):
-        return rows @ self.gather(image).T
+        columns = self.gather(image)
+        return columns @ rows.T if self.turned else rows @ columns.T
 
     def image_gradient(self, weights, rows):
         geo = self.geo
@@ -213,13 +222,12 @@ class LastGathered(Gathered):
     (leading taps * O, last taps * C)."""
 
     def __init__(self, geo: Geometry):
-        self.geo = geo
         n = len(geo.sizes) - 1
         none = ((0, 0),) * n
         # the offsets along the last axis, all rows kept; and those along the others, on what the last axis left
         self.last = replace(geo, kernel=(1,) * n + geo.kernel[-1:], padding=none + geo.padding[-1:], sizes=geo.padded[:-1] + geo.sizes[-1:])
         self.lead = replace(geo, channels=geo.features, kernel=geo.kernel[:-1] + (1,), padding=(*none, (0, 0)), sizes=geo.padded[:-1] + geo.outs[-1:])
-        self.weights_shape = (self.lead.taps * geo.features, self.last.taps * geo.channels)
+        self._read(geo, self.lead.taps * geo.features, self.last.taps * geo.channels)
 
     def weights(self, w):
         geo = self.geo
@@ -227,7 +235,7 @@ class LastGathered(Gathered):
 
     def weights_back(self, w):
         geo = self.geo
-        return w.reshape(self.lead.taps, geo.features, self.last.taps, geo.channels).transpose(1, 3, 0, 2)
+        return self._in_rows(w).reshape(self.lead.taps, geo.features, self.last.taps, geo.channels).transpose(1, 3, 0, 2)
 
     def gather(self, image):
         return self.last.stacked(self.pad(image), 0).reshape(self.weights_shape[1], -1)
@@ -261,7 +269,7 @@ class Depthwise(Gathered):
 
     def __init__(self, geo: Geometry):
         self.geo = geo
-        self.weights_shape = (geo.taps, geo.channels, geo.features // geo.channels, *(1,) * len(geo.sizes))
+        self.weights_shape = self.gradient_shape = (geo.taps, geo.channels, geo.features // geo.channels, *(1,) * len(geo.sizes))
 
     def weights(self, w):
         geo = self.geo
@@ -384,8 +392,9 @@ class Loop:
 
 def convolve(x, w, geo: Geometry, dtype):
     """(N, O, *outs) in `dtype`: that of x, or float32 for 16-bit floats."""
-    if conv_patches.serves(geo):
-        return conv_patches.convolve(x, w, geo, dtype)
+    for product in (conv_patches, conv_pointwise):
+        if product.serves(geo):
+            return product.convolve(x, w, geo, dtype)
     if conv_library.serves(geo, x.dtype):
         return conv_library.convolve(x, w, geo, dtype)
     if geo.depthwise and set(geo.stride) == {1}:
@@ -445,8 +454,9 @@ def _apart(g, steps: tuple, sizes: tuple):
 
 def gradients(x, w, g, geo: Geometry, needs: tuple) -> list:
     """The gradients for x and for w that `needs` asks for; x or w may be None where nothing reads it."""
-    if conv_patches.serves(geo):
-        return conv_patches.gradients(x, w, g, geo, needs)
+    for product in (conv_patches, conv_pointwise):
+        if product.serves(geo):
+            return product.gradients(x, w, g, geo, needs)
     steps = geo.stride if needs[0] and geo.apart else (1,) * len(geo.sizes)
     back = replace(geo, stride=(1,) * len(steps)).adjoint() if math.prod(steps) > 1 else geo.adjoint()
     if needs[0] and back is not None and (geo.depthwise or conv_library.serves(back, g.dtype)):
@@ -469,6 +479,6 @@ def gradients(x, w, g, geo: Geometry, needs: tuple) -> list:
             dw = lax.dynamic_update_slice_in_dim(dw, dw[group][None] + kind.weight_gradient(rows, loop.image(x, t)), group, 0)
         return dx, dw
     dx = loop.empty_images() if needs[0] else None
-    dw = jnp.zeros((loop.groups, *kind.weights_shape), loop.work) if needs[1] else None
+    dw = jnp.zeros((loop.groups, *kind.gradient_shape), loop.work) if needs[1] else None
     dx, dw = lax.fori_loop(np.int32(0), loop.rounds, body, (dx, dw))
     return ([loop.unbanded(dx)] if needs[0] else []) + ([loop.weights_back(dw)] if needs[1] else [])

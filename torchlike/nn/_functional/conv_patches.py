@@ -46,14 +46,14 @@ def _image(rows, geo):
     return _cut(parts.transpose(order).reshape(geo.batch, geo.channels, *(o * k for o, k in zip(geo.outs, geo.kernel))), geo, back=True)
 
 
-def _work(*arrays):
+def in_single_precision(*arrays):
     """16-bit floats as float32, in which they are multiplied and summed."""
     return [a.astype(jnp.promote_types(a.dtype, jnp.float32)) for a in arrays]
 
 
 def convolve(x, w, geo, dtype):
     """(N, O, *outs) in `dtype`."""
-    rows, weights = _work(_rows(x, geo), w.reshape(geo.features, -1))
+    rows, weights = in_single_precision(_rows(x, geo), w.reshape(geo.features, -1))
     y = (rows @ weights.T).astype(dtype).reshape(geo.batch, math.prod(geo.outs), geo.features)
     return y.swapaxes(1, 2).reshape(geo.batch, geo.features, *geo.outs)
 
@@ -61,12 +61,12 @@ def convolve(x, w, geo, dtype):
 def gradients(x, w, g, geo, needs: tuple) -> list:
     """As conv_cpu.gradients."""
     made, dtype = [], g.dtype
-    g, = _work(g.reshape(geo.batch, geo.features, -1))
+    g, = in_single_precision(g.reshape(geo.batch, geo.features, -1))
     if needs[0]:
-        weights, = _work(w.reshape(geo.features, -1))
+        weights, = in_single_precision(w.reshape(geo.features, -1))
         rows = g.swapaxes(1, 2).reshape(-1, geo.features)
         made.append(_image((rows @ weights).astype(dtype), geo))
     if needs[1]:
-        rows, = _work(_rows(x, geo))
+        rows, = in_single_precision(_rows(x, geo))
         made.append((g.swapaxes(0, 1).reshape(geo.features, -1) @ rows).astype(dtype).reshape(geo.features, geo.channels, *geo.kernel))
     return made
