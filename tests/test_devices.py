@@ -32,6 +32,9 @@ cuda.memory_stats_as_nested_dict() cuda.host_memory_stats() cuda.host_memory_sta
 cuda.set_per_process_memory_fraction(0.5) cuda.nccl.version() cuda.make_graphed_callables(abs,(1,)) accelerator.memory_stats()
 accelerator.memory_reserved(0) accelerator.max_memory_reserved() accelerator.reset_accumulated_memory_stats() accelerator.empty_host_cache()
 accelerator.get_device_capability() accelerator.memory.memory_allocated() compiler.config.recompile_limit compiler.config.patch(nothing=1).__enter__()
+xpu.Stream() xpu.Stream("xpu") xpu.Event() xpu.memory_snapshot() xpu.default_generators xpu.memory_stats_as_nested_dict() xpu.get_arch_list()
+xpu.get_gencode_flags() xpu.can_device_access_peer(0,1) xpu.get_stream_from_external(0) xpu.get_per_process_memory_fraction() xpu.seed() xpu.seed_all()
+xpu.set_per_process_memory_fraction(0.5) xpu.is_tf32_supported()
 """.split()
 
 
@@ -55,6 +58,19 @@ def test_numbers_and_names_of_devices_that_are_not_there(torch):
     x, layer = torch.ones(2), torch.nn.Linear(1, 1)
     return [error(f) for f in (x.cuda, lambda: x.cuda(1), lambda: x.cuda("cuda"), lambda: x.cuda("cuda:1"), lambda: x.cuda("cpu"), lambda: x.to(0),
                                lambda: torch.ones(1, device=0), lambda: torch.device(0), lambda: layer.cuda(1), lambda: layer.to(0))]
+
+
+@same
+def test_devices_that_no_build_has(torch):
+    x, layer, g = torch.ones(2), torch.nn.Linear(1, 1), torch.Generator()
+    return [error(f) for f in (x.xpu, x.mtia, x.ipu, layer.xpu, layer.mtia, layer.ipu, g.get_offset, lambda: g.set_offset(3))]
+
+
+@same
+def test_short_names_of_dtypes(torch):
+    names = """float32 float64 float16 bfloat16 int8 int16 int32 int64 uint8 uint16 uint32 uint64 bool complex64 complex128 float8_e4m3fn float8_e5m2
+               float8_e4m3fnuz float8_e5m2fnuz float8_e8m0fnu qint8 quint8 qint32""".split()
+    return {name: getattr(torch, name).abbr for name in names}, error(setattr, torch.float32, "abbr", 3)
 
 
 @same

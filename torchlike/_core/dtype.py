@@ -1,6 +1,8 @@
 """torch's dtypes, their NumPy counterparts, and torch's type promotion."""
 from __future__ import annotations
 
+import re
+
 import ml_dtypes
 import numpy as np
 
@@ -31,6 +33,14 @@ class dtype(metaclass=Shown):
         if self.is_quantized:
             raise RuntimeError(f"torch.{self.name}: plain tensors cannot have the type of quantized ones")
         raise not_implemented("copy_", self)
+
+    @property
+    def abbr(self) -> str:
+        """The short name that logs of tensors show: `f32`, `bf16`, `f8e4m3fn`."""
+        if self.category == BOOL:
+            return "b8"
+        letters, bits, rest = re.fullmatch(r"([a-z]+)(\d+)_?(.*)", self.name).groups()
+        return {"float": "f", "bfloat": "bf", "complex": "c", "int": "i", "uint": "u", "bits": "b"}.get(letters, letters) + bits + rest
 
     @property
     def is_quantized(self) -> bool:

@@ -155,6 +155,23 @@ def cuda(self, device=None, non_blocking: bool = False, memory_format=preserve_f
     return self.to(device=device, memory_format=memory_format)
 
 
+_LACKING = {"xpu": AssertionError("Torch not compiled with XPU enabled"), "ipu": RuntimeError("PyTorch is not linked with support for ipu devices"),
+            "mtia": AssertionError("Torch not compiled with MTIA enabled. Ensure you have `import mtia.host_runtime.torch_mtia.dynamic_library` in your python "
+                                   "src file and include `//mtia/host_runtime/torch_mtia:torch_mtia` as your target dependency!")}
+
+
+def _to_a_device_that_is_not_there(kind: str) -> None:
+    def to(self, device=None, non_blocking: bool = False, memory_format=preserve_format) -> Tensor:
+        """An error: there is no such device."""
+        raise type(_LACKING[kind])(*_LACKING[kind].args)
+    to.__name__ = to.__qualname__ = kind
+    public(function=False)(to)
+
+
+for _kind in _LACKING:
+    _to_a_device_that_is_not_there(_kind)
+
+
 # -- copies and filling --------------------------------------------------------------------------------------------------
 
 _OVERWRITE = Op("overwrite", lambda xp, old, new: xp.broadcast_to(new, old.shape).astype(old.dtype), torch_name="CopyBackwards",

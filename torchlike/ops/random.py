@@ -64,6 +64,14 @@ class Generator(rng.Generator, metaclass=Shown):
         at_each_run(lambda: super(Generator, self).manual_seed(seed) and [], [])
         return self
 
+    def get_offset(self) -> int:
+        """RuntimeError: counters are other generators'; this one's state is a vector."""
+        raise RuntimeError("CPU Generator does not use offset")
+
+    def set_offset(self, offset: int) -> None:
+        """RuntimeError, as of `get_offset`."""
+        raise RuntimeError("CPU Generator does not use offset")
+
     def seed(self) -> int:
         """Restart from the system's entropy; the seed."""
         if is_staging():

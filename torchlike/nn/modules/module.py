@@ -489,6 +489,18 @@ class Module(HooksMixin, StateDictMixin):
         """Move all parameters and buffers to the GPU."""
         return self._apply(lambda t: t.cuda(device))
 
+    def xpu(self, device: Any = None) -> Module:
+        """AssertionError: there are no such devices."""
+        return self._apply(lambda t: t.xpu(device))
+
+    def mtia(self, device: Any = None) -> Module:
+        """AssertionError: there are no such devices."""
+        return self._apply(lambda t: t.mtia(device))
+
+    def ipu(self, device: Any = None) -> Module:
+        """RuntimeError: there are no such devices."""
+        return self._apply(lambda t: t.ipu(device))
+
     def cpu(self) -> Module:
         """Move all parameters and buffers to the CPU."""
         return self._apply(lambda t: t.cpu())
