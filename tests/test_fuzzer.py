@@ -60,3 +60,15 @@ def test_values_by_probability_and_aliases(subject):
     loop = [b.FuzzedParameter("a", distribution={b.ParameterAlias("b"): 1.0}), b.FuzzedParameter("b", distribution={b.ParameterAlias("a"): 1.0})]
     with pytest.raises(ValueError, match="cycle"):
         next(b.Fuzzer(loop, [], seed=0).take(1))
+
+
+def test_where_libraries_import_from(subject, oracle):
+    from importlib import import_module
+    for torch in (subject, oracle):
+        b = import_module(f"{torch.__name__}.utils.benchmark")
+        for module in ("common", "compare", "fuzzer", "timer", "sparse_fuzzer"):
+            found = import_module(f"{torch.__name__}.utils.benchmark.utils.{module}")
+            assert getattr(b.utils, module) is found
+            for name in oracle.utils.benchmark.utils.__dict__[module].__dict__.get("__all__", ("FuzzedSparseTensor",)):
+                assert getattr(found, name) is getattr(b, name)
+        assert b.timer() <= b.timer()
