@@ -67,6 +67,28 @@ def test_devices_that_no_build_has(torch):
 
 
 @same
+def test_libraries_that_are_not_called(torch):
+    """Their settings are kept; PyTorch's own wheel has NNPACK and MKL."""
+    b, found = torch.backends, []
+    found += [b.nnpack.set_flags(False), b.nnpack.set_flags(True)]
+    with b.nnpack.flags(enabled=False):
+        found.append(b.nnpack.set_flags(True))
+    found += [b.nnpack.set_flags(True), b.kleidiai.is_available(), b.cusparselt.is_available(), b.cusparselt.version(), b.cusparselt.get_max_alg_id()]
+    with b.miopen.flags(immediate=True):
+        found.append(b.miopen.immediate)
+    found += [b.miopen.immediate, b.miopen.set_flags(True), b.miopen.set_flags(False), b.mkl.VERBOSE_ON, b.mkl.VERBOSE_OFF, b.mkldnn.VERBOSE_ON_CREATION]
+    for library in (b.mkl, b.mkldnn):
+        with library.verbose(library.VERBOSE_OFF) as v:
+            found.append(v)
+    return found
+
+
+def test_nothing_to_say_of_libraries_that_are_not_called(subject):
+    with pytest.warns(UserWarning, match="no calls of MKL or oneDNN"), subject.backends.mkl.verbose(subject.backends.mkl.VERBOSE_ON) as v:
+        assert v.enable == 1
+
+
+@same
 def test_short_names_of_dtypes(torch):
     names = """float32 float64 float16 bfloat16 int8 int16 int32 int64 uint8 uint16 uint32 uint64 bool complex64 complex128 float8_e4m3fn float8_e5m2
                float8_e4m3fnuz float8_e5m2fnuz float8_e8m0fnu qint8 quint8 qint32""".split()

@@ -8,7 +8,24 @@ import sys as _sys
 from contextlib import AbstractContextManager as _AbstractContextManager
 from functools import partial as _partial
 
-from . import _fp32_precision, cpu, cuda, cudnn, mha, mkl, mkldnn, mps, openmp, opt_einsum, quantized, xnnpack  # noqa: F401
+from . import (  # noqa: F401
+    _fp32_precision,
+    cpu,
+    cuda,
+    cudnn,
+    cusparselt,
+    kleidiai,
+    mha,
+    miopen,
+    mkl,
+    mkldnn,
+    mps,
+    nnpack,
+    openmp,
+    opt_einsum,
+    quantized,
+    xnnpack,
+)
 from ._settings import Settings as _Settings
 from ._settings import assignable as __allow_nonbracketed_mutation  # noqa: F401  (monai's set_determinism)
 from ._settings import disable_global_flags, flags_frozen  # noqa: F401

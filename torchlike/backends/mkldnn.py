@@ -7,7 +7,9 @@ from functools import partial
 
 from . import _fp32_precision
 from ._settings import Settings
+from ._verbose import verbose  # noqa: F401
 
+VERBOSE_OFF, VERBOSE_ON, VERBOSE_ON_CREATION = 0, 1, 2
 matmul, conv, rnn = (_fp32_precision.Operation("mkldnn", operation) for operation in ("matmul", "conv", "rnn"))
 
 
