@@ -6,7 +6,7 @@ import warnings
 import jax
 import pytest
 import torch
-from same import error, same
+from same import caught, error, same
 
 import torchlike
 
@@ -301,3 +301,12 @@ def test_a_device_is_no_function():
     for of in torch, torchlike:
         assert not callable(of.device("cpu")) and "__call__" not in dir(of.device("cpu"))
     assert error(lambda: torch.device("cpu")(len)) == error(lambda: torchlike.device("cpu")(len))
+
+
+@same
+def test_a_generator_of_no_device_and_a_device_by_name(torch):  # autoray's generators
+    with torch.device("meta"):
+        kept = str(torch.Generator(device=None).device)
+    made = [str(torch.device(device=given)) for given in ("cpu", torch.device("cuda", 1), "cuda:2")]
+    return str(torch.Generator(None).device), kept, made, *(caught(torch.device, **given) for given in (
+        {"device": None}, {"index": 0}, {"device": "cpu", "index": 0}, {"name": "cpu"}, {"type": "cpu", "device": "cpu"}))

@@ -21,7 +21,9 @@ class device(metaclass=Shown):
     __slots__ = ("type", "index", "_entered", "_hash")
     __module__ = "torch"
 
-    def __init__(self, type=None, index: int | None = None):
+    def __init__(self, type=None, index: int | None = None, **named):
+        if named:
+            type = _by_name(type, index, named)
         if index is not None:
             if index.__class__ is bool or not hasattr(index, "__index__"):
                 raise TypeError(f"device(): argument 'index' (position 2) must be int, not {index.__class__.__name__}")
@@ -77,6 +79,15 @@ class device(metaclass=Shown):
 
     def __exit__(self, *exc):
         _defaults.device = self._entered.pop()
+
+
+def _by_name(type, index: int | None, named: dict):
+    """The argument of `device(device=...)`, which is the name in torch's form of one argument."""
+    if type is not None or index is not None or named.keys() != {"device"} or named["device"] is None:
+        given = {name: x for name, x in (("type", type), ("index", index)) if x is not None} | named
+        said = "".join(f"{name}={x.__class__.__name__}, " for name, x in given.items())
+        raise TypeError(f"device() received an invalid combination of arguments - got ({said}), but expected one of:")
+    return named["device"]
 
 
 def _made(type: str, index: int | None) -> device:

@@ -39,6 +39,7 @@ class Generator(rng.Generator, metaclass=Shown):
     __module__ = "torch._C"
 
     def __init__(self, device="cpu"):
+        device = "cpu" if device is None else device
         self._device = dev.device(device)
         if self._device.type in ("meta", "opengl", "opencl", "vulkan", "mkldnn"):
             raise RuntimeError(f"{self._device.type.upper()} device type not an accelerator.")
