@@ -2,7 +2,7 @@
 import gc
 
 import pytest
-from same import same
+from same import error, same
 
 TAKEN = ("(Tensor x) -> (Tensor, Tensor)", "(Tensor x, int y = 2, *, float z = 1e-3)->Tensor", "(Tensor  x,int   y) ->   Tensor", "(Tensor(a!)[] x) -> Tensor(a!)",
          "(Tensor(a -> *) x) -> Tensor(a)[]", "(int[2] x=1, float y=1, bool b=True, str s = 'a', int[] z=[1,2]) -> ()",
@@ -95,3 +95,32 @@ def test_impl_abstract_by_name(torch):
     library.define("k(Tensor x) -> Tensor")
     torch.library.impl_abstract("schema_texts::k", func=lambda x: x.new_empty(3), lib=library)
     return torch.ops.schema_texts.k(torch.ones(2, device="meta")).shape
+
+
+DTYPES = """float32 float64 float16 bfloat16 int8 int16 int32 int64 uint8 uint16 uint32 uint64 bool complex32 complex64 complex128 float8_e4m3fn float8_e5m2 float8_e4m3fnuz
+float8_e5m2fnuz float8_e8m0fnu float4_e2m1fn_x2 qint8 quint8 qint32 quint4x2 quint2x4 bits1x8 bits2x4 bits4x2 bits8 bits16 int1 int4 int7 uint1 uint4 uint7
+short int long half float double chalf cfloat cdouble""".split()
+
+
+@same
+def test_defaults_that_are_names(torch):
+    library, found = torch.library.Library("schema_texts", "FRAGMENT"), []
+    for i, default in enumerate([*(f"ScalarType x={dtype}" for dtype in DTYPES), "ScalarType? x=half", "ScalarType[] x=[float32, long]", "Layout x=strided", "int x=Mean",
+                                 "MemoryFormat x=contiguous_format", "int x=long", "int x=None", "float x=float", "Device x='cpu'", 'Device? x="cuda:1"', "Device? x=None"]):
+        library.define(f"name{i}(Tensor t, {default}) -> Tensor")
+        schema = getattr(torch.ops.schema_texts, f"name{i}").default._schema
+        found.append((str(schema), str(schema.arguments[1].default_value)))
+    refused = [error(library.define, f"refused(Tensor t, {default}) -> Tensor") for default in (
+        "ScalarType x=torch.float32", "ScalarType x=char", "ScalarType x=Sum", "int x=float32", "Layout x=sparse_coo", "MemoryFormat x=channels_last", "int x=half", "Device x=cpu",
+        "Device x=3", "Device x='there'")]
+    return found, refused
+
+
+@same
+def test_defaults_of_functions_in_schemas(torch):  # torchao's operators have dtypes
+    def defaults(x: torch.Tensor, dtype: torch.dtype = torch.float64, device: torch.device = torch.device("cpu"), scale: float = 1e-5, n: int = 3, mode: str = "a",
+                 flag: bool = True) -> torch.Tensor:
+        return x.to(dtype) * scale
+    inferred = torch.library.infer_schema(defaults, mutates_args=())
+    operator = torch.library.custom_op("schema_texts::defaults", defaults, mutates_args=())
+    return inferred, str(torch.ops.schema_texts.defaults.default._schema), operator(torch.ones(2)), torch.ops.schema_texts.defaults(torch.ones(2), torch.float32)

@@ -5,13 +5,21 @@ import ast
 import re
 from typing import NamedTuple
 
+from ._core.device import device
+
 _TOKENS = re.compile(r"\s*(?:(?P<ident>[^\W\d]\w*)|(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)|(?P<string_literal>'[^']*'|\"[^\"]*\")|(?P<arrow>->)"
                      r"|(?P<sign>\.\.\.|[()\[\],=?*!|:.-])|(?P<unknown>\S))")
 _NUMBERS = {"int", "SymInt", "float", "bool", "Scalar", "complex", "ScalarType", "Layout", "MemoryFormat", "Device"}
 _KINDS = _NUMBERS | {"Tensor", "str", "Generator", "Stream", "Storage", "QScheme", "SymBool", "Any", "NoneType", "Capsule", "AnyClassType", "AnyEnumType", "DeviceIndex"}
 _OF_OTHERS = {"Dict", "Future", "Await", "RRef", "Union"}
-_CONSTANTS = {"True", "False", "Mean", "Sum", "contiguous_format", "preserve_format", "channels_last", "channels_last_3d", "strided", "sparse_coo",
-              "float", "double", "half", "bfloat16", "int", "long", "short", "bool", "cpu", "cuda"}
+_CONSTANTS = {"True": "True", "False": "False", "None": "None", "Mean": "1", "strided": "0", "contiguous_format": "0", "long": "4", "float": "6"}
+_SCALAR_TYPES = {  # dtypes by the numbers that C++ has for them
+    "uint8": 0, "int8": 1, "int16": 2, "int32": 3, "int64": 4, "float16": 5, "float32": 6, "float64": 7, "complex32": 8, "complex64": 9, "complex128": 10,
+    "bool": 11, "qint8": 12, "quint8": 13, "qint32": 14, "bfloat16": 15, "float8_e5m2": 23, "float8_e4m3fn": 24, "float8_e5m2fnuz": 25,
+    "float8_e4m3fnuz": 26, "uint16": 27, "uint32": 28, "uint64": 29, "float8_e8m0fnu": 44, "float4_e2m1fn_x2": 45,
+    "quint4x2": 16, "quint2x4": 17, "bits1x8": 18, "bits2x4": 19, "bits4x2": 20, "bits8": 21, "bits16": 22,
+    **{f"uint{n}": 29 + n for n in range(1, 8)}, **{f"int{n}": 36 + n for n in range(1, 8)},
+    "short": 2, "int": 3, "long": 4, "half": 5, "float": 6, "double": 7, "chalf": 8, "cfloat": 9, "cdouble": 10}
 _OF_CPP = {
     "int64_t": "\nUse `SymInt` or `int` instead of `int64_t` in an operator's schema string. `SymInt` corresponds to c10::SymInt in C++ while `int` in schema "
                "corresponds to the int64_t type in C++.",
@@ -121,6 +129,8 @@ class _Parser:
                 return self.value(listed[1])
             self.expect("[")
             return f"[{', '.join(self.list_of(lambda: self.value(listed[1]), ']'))}]"
+        if kind == "Device":
+            return str(device(self.expect("string_literal")[1:-1]))
         if kind == "str":
             return '"' + self.expect("string_literal")[1:-1] + '"'
         if kind.split("(")[0] not in _NUMBERS:
@@ -130,9 +140,11 @@ class _Parser:
         sign = "-" if self.took("-") else ""
         if not sign and self.token.kind == "ident":
             name = self.advance().text
+            if kind == "ScalarType" and name in _SCALAR_TYPES:
+                return str(_SCALAR_TYPES[name])
             if name not in _CONSTANTS:
                 raise self.error("\ninvalid numeric default value")
-            return name
+            return _CONSTANTS[name]
         return _printed(sign + self.expect("number"), kind)
 
     def argument(self) -> tuple[str, str, str | None]:

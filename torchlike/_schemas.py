@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from ._core.device import device
 from ._tensor import Tensor
 
 _REQUIRED = object()
@@ -21,10 +22,12 @@ class Argument(NamedTuple):
     only_named: bool
 
 
-def _default(text: str) -> Any:
+def _default(kind: str, text: str) -> Any:
+    if kind.startswith("Device") and text != "None":
+        return device(text) if kind == "Device" else text
     try:
         return ast.literal_eval(text)
-    except (ValueError, SyntaxError):  # a constant of C++, such as contiguous_format: the kernel's own default says it
+    except (ValueError, SyntaxError):  # a constant of C++ in PyTorch's own schemas, such as contiguous_format: the kernel's own default says it
         return None
 
 
@@ -37,7 +40,7 @@ def _arguments(schema: str) -> list[Argument]:
         elif part.strip():
             left, equals, default = part.strip().partition("=")
             kind, _, name = left.rpartition(" ")
-            found.append(Argument(kind.strip(), name, _default(default) if equals else _REQUIRED, only_named))
+            found.append(Argument(kind.strip(), name, _default(kind.strip(), default) if equals else _REQUIRED, only_named))
     return found
 
 

@@ -54,6 +54,11 @@ def _schema_type(annotation: Any) -> str:
     raise _Unsupported(annotation)
 
 
+def _default_text(x) -> str:
+    """A parameter's default as a schema says it."""
+    return f'"{x}"' if isinstance(x, (str, _device)) else str(x).removeprefix("torch.") if isinstance(x, _dtype) else str(x)
+
+
 def infer_schema(prototype_function: Callable, /, *, mutates_args: str | Iterable[str], op_name: str | None = None) -> str:
     """`(Tensor x, float scale=2.0) -> Tensor` of an annotated function; written arguments are marked."""
     if isinstance(mutates_args, str) and mutates_args != "unknown":
@@ -84,7 +89,7 @@ def infer_schema(prototype_function: Callable, /, *, mutates_args: str | Iterabl
                         "this.")
         if name in written or mutates_args == "unknown" and kind.startswith("Tensor"):
             kind = kind.replace("Tensor", f"Tensor(a{len(parts) - only_named}!)")
-        parts.append(f"{kind} {name}" + ("" if p.default is p.empty else f"={p.default!r}" if isinstance(p.default, str) else f"={p.default}"))
+        parts.append(f"{kind} {name}" + ("" if p.default is p.empty else f"={_default_text(p.default)}"))
     if "return" not in hints:
         raise wrong("No return type annotation was provided. Please add one.")
     result = hints["return"]
@@ -112,7 +117,7 @@ def custom_op(name: str, fn: Callable | None = None, /, *, mutates_args: str | I
     if fn is None:
         return functools.partial(custom_op, name, mutates_args=mutates_args, device_types=device_types, schema=schema, tags=tags)
     kinds = (device_types,) if isinstance(device_types, str) else device_types
-    op = CustomOpDef(*_split(name), infer_schema(fn, mutates_args=mutates_args) if schema is None else canonical(schema), fn, kinds, tags)
+    op = CustomOpDef(*_split(name), canonical(infer_schema(fn, mutates_args=mutates_args) if schema is None else schema), fn, kinds, tags)
     try:
         op._refuse_named_tensors("custom_op")
         if not isinstance(mutates_args, str) and set(mutates_args) != op._parameters.written:
