@@ -154,7 +154,7 @@ def dense(torch, layers):
     """The gradients of a block of DenseNet: each layer normalizes the results of all before it, joined."""
     torch.manual_seed(0)
     nn = torch.nn
-    x = torch.randn(2, 8, 8, 8).requires_grad_()
+    x = torch.randn(2, 8, 16, 16).requires_grad_()
     blocks = [nn.Sequential(nn.BatchNorm2d(8 * (k + 1)), nn.ReLU(), nn.Conv2d(8 * (k + 1), 8, 1)) for k in range(layers)]
     features = [x]
     for block in blocks:

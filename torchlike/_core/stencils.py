@@ -18,6 +18,7 @@ from .aval import Aval, aval
 from .derivative import PutDerivative
 from .flow import Call, is_view, values
 from .registry import BackwardOp, Elementwise, Op, View
+from .reordering import across
 
 LARGE = 1 << 10  # elements of a value that is worth it
 TIMES = 1.5  # so many times its elements are read in windows: halves and thirds of a layer's result are read once
@@ -64,7 +65,7 @@ def written_together(calls: list[Call]) -> list[Call]:
 
 def made_once(calls: list[Call], live: list[int], inputs: list[Aval]) -> tuple[list[Call], list[int]]:
     """The calls and results of a program in which what is read in windows is an array for all its readers; input ~len(inputs) is the one."""
-    found = _in_windows(calls) | _of_long_chains(calls, live) | _of_pieces(calls)
+    found = _in_windows(calls) | _of_long_chains(calls, live) | _of_pieces(calls) | across(calls, live)
     if not found:
         return calls, live
     count = itertools.count(1 + max(v for call in calls for v in call.outs))
