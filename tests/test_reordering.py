@@ -45,7 +45,7 @@ def _made(f, monkeypatch) -> int:
     found = []
     across = reordering.across
     monkeypatch.setattr("torchlike._core.stencils.across", lambda *args: found.append(across(*args)) or found[-1])
-    with tier("compiled"):
+    with torchlike.immediate(False), tier("compiled"):
         f(torchlike, torchlike.tensor(np.linspace(-2, 2, 512 * 512, dtype=np.float32).reshape(512, 512))).numpy()
     return max(map(len, found), default=0)
 
