@@ -48,6 +48,12 @@ def test_no_product_reads_its_left_side_by_columns(k, m, n):
     assert _dots(lambda x, y: (x.T @ y).T, x, y) != [("1", "0")]  # as XLA would have it
 
 
+@pytest.mark.parametrize("shape", [(0, 128, 128), (2, 0, 128), (2, 128, 0)])
+def test_products_of_nothing(shape):
+    x, y = np.ones(shape, np.float32), np.ones((*shape[:2], 100), np.float32)
+    np.testing.assert_array_equal(cpu_products.of_columns(x, [y])[0], x.swapaxes(1, 2) @ y)
+
+
 def test_gradients_of_transposed_products_are_torchs():
     for left, right in itertools.product((False, True), repeat=2):
         x, y, g = _matrices((300, 200) if left else (200, 300), (150, 300) if right else (300, 150), (200, 150))

@@ -23,7 +23,7 @@ def once(f: Callable, *args):
 
 def materialized(x):
     """x as an array of its own: XLA walks over a vector as a matrix ten times slower than over a matrix."""
-    return once(lambda x: x, x)
+    return once(lambda x: x, x) if x.size else x
 
 
 def framed(x, padding, known):
