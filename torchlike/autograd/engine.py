@@ -401,7 +401,8 @@ def _run_node(node: Node, grads: list, create_graph: bool, needs: tuple) -> list
 
 def _derived(node: Node, plan, saved, grads: list, create_graph: bool, needs: tuple) -> list:
     """The derivative of an operation, recorded as one operation."""
-    gs = [_missing(plan, i) if g is None else g.to_dense() if g._sparse else g for i, g in enumerate(grads)]
+    zeros: dict = {}
+    gs = [_missing(plan, i, zeros) if g is None else g.to_dense() if g._sparse else g for i, g in enumerate(grads)]
     args = []
     if create_graph:
         for i, v in zip(plan.places(needs), saved):
@@ -439,9 +440,14 @@ def _end_constant(grads: tuple, args: list) -> None:
             t._edge = node if any(node.needs[i] for i in reads) else None
 
 
-def _missing(plan, i: int) -> Tensor | None:
-    """What stands for the gradient of a result that nothing reached."""
-    return None if i in getattr(plan.op.derivative, "optional", ()) else Tensor._of(_filled(plan.outs[i], 0))
+def _missing(plan, i: int, zeros: dict) -> Tensor | None:
+    """What stands for the gradient of a result that nothing reached: zeros, the same for all results of a kind (of many slices one may be reached)."""
+    if i in getattr(plan.op.derivative, "optional", ()):
+        return None
+    made = zeros.get(plan.outs[i])
+    if made is None:
+        made = zeros[plan.outs[i]] = Tensor._of(_filled(plan.outs[i], 0))
+    return made
 
 
 def _tensor_hooks(node: Node, grads: list) -> list:

@@ -237,7 +237,9 @@ def jacobian(func: Callable, inputs, create_graph: bool = False, strict: bool = 
             rows = [_rows_at_once(output, parts, create_graph) for output in outputs if vectorize]
         for i, output in enumerate(() if vectorize else outputs):
             columns: list[list] = [[] for _ in parts]
-            for element in output.reshape(-1).unbind() if output.numel() else ():
+            flat = output.reshape(-1)
+            for at in range(output.numel()):  # a place is data: all of them are one program
+                element = flat[at]
                 made = _gradients((element,), parts, (_ones_like(element),), create_graph, strict, f"Output {i}", "jacobian")
                 for column, g in zip(columns, made):
                     column.append(g)
