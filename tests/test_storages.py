@@ -107,3 +107,21 @@ def test_without_data_have_nothing_to_read(make):
             return type(error).__name__, str(error)
     for look in (lambda s: s[0], lambda s: s.untyped()[0], lambda s: s.nbytes(), lambda s: s.size(), lambda s: s.data_ptr(), lambda s: s.untyped().tolist()):
         assert answer(look, make(subject)) == answer(look, make(oracle))
+
+
+def test_set_to_itself_changes_nothing():  # geoopt's samplers do so at each step, which took ever longer
+    for t in (oracle, subject):
+        x = t.arange(6.0)
+        view = x[1:3]
+        for _ in range(3):
+            assert x.set_(x) is x and view.set_(view.expand(2)) is view
+        view.mul_(10)
+        assert x.tolist() == [0, 10, 20, 3, 4, 5] and view.tolist() == [10, 20]
+        x.set_(x.expand(6)[:3])
+        assert x.tolist() == [0, 10, 20]
+    y = subject.arange(3.0)
+    y.set_(y.expand(3))
+    before = len(y._chain)
+    for _ in range(5):
+        y.set_(y.expand(3))
+    assert len(y._chain) == before

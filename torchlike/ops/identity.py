@@ -230,6 +230,8 @@ def _set(self, source, storage_offset: int, size, stride) -> Tensor:
             raise RuntimeError(f"Could not set tensor of type {source.dtype.c_name} to a tensor of type {self.dtype.c_name}")
         if size is not None:
             return _become(self, _window(source.untyped_storage(), self.dtype, storage_offset, size, stride, tuple(self.shape)))
+        if source is self or _same_window(self, source):  # it would see itself through one view more each time
+            return self
         return _become(self, source._alias())
     if not hasattr(source, "untyped"):
         raise TypeError(f"set_(): argument 'source' must be Tensor or Storage, not {class_name(source)}")
@@ -237,6 +239,12 @@ def _set(self, source, storage_offset: int, size, stride) -> Tensor:
         raise RuntimeError(f"Expected a Storage of type {self.dtype.c_name} or an UntypedStorage, but got type {source.dtype.short} for argument 1 'storage'")
     shape = (source.nbytes() // self.dtype.itemsize - storage_offset,) if size is None else size
     return _become(self, _window(source, self.dtype, storage_offset, shape, stride, tuple(self.shape)).detach())
+
+
+def _same_window(a: Tensor, b: Tensor) -> bool:
+    """Whether both show the same elements of one memory, as they are."""
+    return (a._storage is not None and a._storage is b._storage and a.shape == b.shape and not a.dtype.is_complex and a.is_neg() == b.is_neg()
+            and a.stride() == b.stride() and a.storage_offset() == b.storage_offset())
 
 
 def _window(storage, dtype, offset: int, size, stride, given: tuple) -> Tensor:
