@@ -42,8 +42,8 @@ DIFFERENT = {  # by the kind of difference: the operations, and why
     "missing": {
         **dict.fromkeys((
             "_native_batch_norm_legit", "_batch_norm_with_update", "_upsample_bilinear2d_aa", "_unsafe_masked_index",
-            "_unsafe_masked_index_put_accumulate", "_chunk_cat", "torch._scaled_mm_v2", "torch.ops.aten._safe_softmax.default",
-            "torch.ops.aten._flash_attention_forward", "slice", "torch.ops.aten._efficient_attention_forward", "max_pool2d_with_indices_backward",
+            "_unsafe_masked_index_put_accumulate", "_chunk_cat", "torch._scaled_mm_v2",
+            "torch.ops.aten._flash_attention_forward", "slice", "torch.ops.aten._efficient_attention_forward",
             "native_dropout_backward"), _PRIVATE),
         **{f"jiterator_{name}": "compiles CUDA source" for name in ("unary", "binary", "4inputs_with_extra_args", "binary_return_by_ref", "2inputs_2outputs")},
     },

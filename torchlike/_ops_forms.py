@@ -87,8 +87,9 @@ def _norm_except_dim(v: Tensor, pow: int = 2, dim: int = 0) -> Tensor:
 
 
 def _safe_softmax(self: Tensor, dim: int, dtype: dt.dtype | None = None) -> Tensor:
-    """softmax, where rows of -inf give zeros."""
-    return functional.softmax(self, dim, dtype=dtype).masked_fill(self.isneginf().all(dim, keepdim=True), 0)
+    """softmax, where rows of -inf give zeros, and have zeros for gradients."""
+    nothing = self.isneginf().all(dim, keepdim=True)
+    return functional.softmax(self.masked_fill(nothing, 0), dim, dtype=dtype).masked_fill(nothing, 0)
 
 
 def _prelu_kernel(self: Tensor, weight: Tensor) -> Tensor:

@@ -13,10 +13,11 @@ from ._core.grad_mode import mode
 from ._ops_backward import BACKWARDS, REDUCTIONS, operator
 from ._ops_windows import WINDOWS, upsampling
 from ._public import FUNCTIONS
-from ._tensor import Tensor
+from ._tensor import Tensor, apply
 from .autograd import grad
 from .autograd.grad_mode import enable_grad
 from .nn import functional
+from .ops.matmul import UNREAD
 
 
 def _gradients(forward: Callable, inputs: tuple, grad_output: Tensor, mask: tuple | None = None) -> tuple:
@@ -110,9 +111,9 @@ for _n in (2, 3):
 
 
 def _placed(n: int) -> Callable:
-    """What a pool that kept the places of its maxima hands back to them."""
+    """What a pool that kept the places of its maxima hands back to them; by its input it has a gradient, of zeros."""
     def run(grad_output: Tensor, self: Tensor, *rest: Any) -> Tensor:
-        planes = grad_output.new_zeros((*self.shape[:-n], self.shape[-n:].numel()))
+        planes = apply(UNREAD, (self,)).flatten(-n) if self.requires_grad else grad_output.new_zeros((*self.shape[:-n], self.shape[-n:].numel()))
         return planes.scatter_add(-1, rest[-1].flatten(-n), grad_output.flatten(-n)).reshape(self.shape)
     return run
 

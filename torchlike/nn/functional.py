@@ -156,14 +156,18 @@ conv_transpose1d conv_transpose2d conv_transpose3d cosine_similarity hardshrink 
 relu_ rrelu_ selu_ threshold_""".split()})
 
 
-# libraries take these from here, too; torch.overrides is loaded with the first class that takes functions over, or with the first call
-def _of_overrides(name: str):
-    def function(*args, **kwargs):
+class _OfOverrides:
+    """A function of torch.overrides, which is loaded with the first class that takes functions over, or with the first call."""
+
+    def __init__(self, name: str, shown: str):
+        self._name, self.__name__, self.__qualname__ = name, shown, shown
+
+    def __call__(self, *args, **kwargs):
         from .. import overrides
-        return getattr(overrides, name)(*args, **kwargs)
-    function.__name__ = function.__qualname__ = name
-    return function
+        return getattr(overrides, self._name)(*args, **kwargs)
 
 
-handle_torch_function, has_torch_function, has_torch_function_unary, has_torch_function_variadic = map(
-    _of_overrides, ("handle_torch_function", "has_torch_function", "has_torch_function_unary", "has_torch_function_variadic"))
+# libraries take these from here, too; PyTorch's are compiled, but for the first, and say that they are private
+handle_torch_function = _OfOverrides("handle_torch_function", "handle_torch_function")
+has_torch_function, has_torch_function_unary, has_torch_function_variadic = (
+    _OfOverrides(f"has_torch_function{_kind}", f"_has_torch_function{_kind}") for _kind in ("", "_unary", "_variadic"))

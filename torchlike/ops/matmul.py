@@ -270,7 +270,7 @@ def outer(input, vec2: Tensor) -> Tensor:
     return input.unsqueeze(1) * vec2.unsqueeze(0)
 
 
-_UNREAD = Elementwise("unread", lambda xp, x: xp.zeros_like(x), grads=(lambda xp, g: xp.zeros_like(g),))
+UNREAD = Elementwise("unread", lambda xp, x: xp.zeros_like(x), grads=(lambda xp, g: xp.zeros_like(g),))
 
 
 def _add_product(input, product, beta, alpha) -> Tensor:
@@ -287,7 +287,7 @@ def _add_product(input, product, beta, alpha) -> Tensor:
     if alpha != 1:
         product = product * alpha
     if beta == 0:
-        return apply(_UNREAD, (input,)) + product if input.requires_grad else product
+        return apply(UNREAD, (input,)) + product if input.requires_grad else product
     return (input if beta == 1 else input * beta) + product
 
 
