@@ -1,8 +1,8 @@
 """Products of matrices with transpositions, as XLA's CPU backend computes them soonest.
 
-It folds every transposition around a product into it. What is then read down the columns (the left side; both sides, where the result is
-transposed) it fetches element by element: 1.3 times as long as a copy and a plain product on average, up to 16 times where rows are a multiple of
-1,024 bytes or the result has few columns (measured, jax 0.10.2: benchmarks/cpu_products.py). So transpositions that cost are kept apart from the product."""
+It folds every transposition around a product into it. What is then read down the columns (the left side; both sides, where the result is transposed) it
+fetches element by element, slowest where rows are a multiple of 1,024 bytes or the result has few columns (benchmarks/product_forms.py: random shapes in
+each form; jax 0.10.2). So transpositions that cost are kept apart from the product."""
 from __future__ import annotations
 
 from collections.abc import Sequence
