@@ -6,9 +6,9 @@ torchlike, real torch eager and `jax.jit` of the same formula run in turn in one
 """
 from __future__ import annotations
 
-import argparse
+from collections.abc import Iterator
 
-from one_row import report, row
+from one_row import linear, main
 
 
 def gradients(f):
@@ -34,33 +34,25 @@ def plain(f):
     return (lambda torch, x, y: f(x, y)), jax.jit(f)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--repeats", type=int, default=60)
-    parser.add_argument("--out")
-    options = parser.parse_args()
-    from torchlike._core.program import tier
+def cases() -> Iterator[tuple]:
+    import jax
     swap = lambda x: x.swapaxes(-1, -2)  # noqa: E731
     in_order = lambda x: getattr(x, "contiguous", lambda: x)()  # noqa: E731
-    cases = [(f"x^T y, x {x}, y {y}", plain(lambda x, y: swap(x * 2) @ y), x, y)
-             for x, y in (((784, 2048), (784, 10)), ((512, 512), (512, 64)), ((768, 384), (768, 128)), ((4, 512, 512), (4, 512, 64)))]
-    cases += [(f"(x y)^T, x {x}, y {y}", plain(lambda x, y: in_order(swap(x @ y))), x, y)
-              for x, y in (((64, 512), (512, 512)), ((64, 2048), (2048, 64)), ((300, 300), (300, 300)), ((256, 64), (64, 784)))]
-    cases += [(f"gradients of x^T y^T, x {x}, y {y}", gradients(lambda x, y: swap(x) @ swap(y)), x, y)
-              for x, y in (((512, 64), (512, 512)), ((128, 1024), (128, 128)))]
-    cases += [(f"gradients of x y, x {x}, y {y}", gradients(lambda x, y: x @ y), x, y) for x, y in (((4, 512, 512), (4, 512, 64)), ((64, 784), (784, 256)))]
-    lines = ["| what | torchlike | torch | jax.jit | torchlike / torch | torchlike / jax.jit |", "|---|---|---|---|---|---|"]
-    with tier("compiled"):
-        for name, (f, by_hand), x, y in cases:
-            lines.append(row(name, f, [x, y], options.repeats, by_hand))
-        import jax
-        layer = lambda torch, x, w, b: torch.nn.functional.linear(x, w, b)  # noqa: E731
-        for rows in (4, 16, 32, 128):
-            for inputs, outputs in ((512, 512), (2048, 2048)):
-                lines.append(row(f"linear on {rows} rows, {inputs} to {outputs}", layer, [(rows, inputs), (outputs, inputs), (outputs,)], options.repeats,
-                                 jax.jit(lambda x, w, b: x @ w.T + b)))
-    report(__doc__, lines, options.out)
+    pairs = (
+        ("x^T y", plain(lambda x, y: swap(x * 2) @ y),
+         (((784, 2048), (784, 10)), ((512, 512), (512, 64)), ((768, 384), (768, 128)), ((4, 512, 512), (4, 512, 64)))),
+        ("(x y)^T", plain(lambda x, y: in_order(swap(x @ y))),
+         (((64, 512), (512, 512)), ((64, 2048), (2048, 64)), ((300, 300), (300, 300)), ((256, 64), (64, 784)))),
+        ("gradients of x^T y^T", gradients(lambda x, y: swap(x) @ swap(y)), (((512, 64), (512, 512)), ((128, 1024), (128, 128)))),
+        ("gradients of x y", gradients(lambda x, y: x @ y), (((4, 512, 512), (4, 512, 64)), ((64, 784), (784, 256)))))
+    for what, (f, by_hand), shapes in pairs:
+        for x, y in shapes:
+            yield f"{what}, x {x}, y {y}", f, by_hand, [x, y]
+    by_hand = jax.jit(lambda x, w, b: x @ w.T + b)
+    for rows in (4, 16, 32, 128):
+        for n in (512, 2048):
+            yield f"linear on {rows} rows, {n} to {n}", linear, by_hand, [(rows, n), (n, n), (n,)]
 
 
 if __name__ == "__main__":
-    main()
+    main(__doc__, cases, 60)

@@ -10,6 +10,7 @@ import argparse
 import statistics
 import sys
 import time
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 HERE = Path(__file__).resolve()
@@ -37,7 +38,7 @@ def formula(f):
     return jax.jit(lambda q, k, v: jax.nn.softmax(q @ k.swapaxes(-1, -2) / SIZE**0.5, axis=-1) @ v)
 
 
-def row(name: str, f, shapes, repeats: int, by_hand=None) -> str:
+def row(name: str, f, by_hand, shapes, repeats: int) -> str:
     import jax.numpy as jnp
     import torch as theirs
 
@@ -45,7 +46,6 @@ def row(name: str, f, shapes, repeats: int, by_hand=None) -> str:
     theirs.set_num_threads(1)
     arrays = [theirs.randn(shape).numpy() for shape in shapes]
     a, b, c = [ours.tensor(x) for x in arrays], [theirs.tensor(x) for x in arrays], list(map(jnp.asarray, arrays))
-    by_hand = by_hand or formula(f)
 
     def run_theirs():
         with theirs.no_grad():
@@ -62,20 +62,25 @@ def row(name: str, f, shapes, repeats: int, by_hand=None) -> str:
     return f"| {name} | {us[0]:.0f} | {us[1]:.0f} | {us[2]:.0f} | {us[0] / us[1]:.2f} | {us[0] / us[2]:.2f} |"
 
 
-def main() -> None:
+def cases() -> Iterator[tuple]:
+    for inputs, outputs in SHAPES:
+        yield f"linear, {inputs} to {outputs}", linear, formula(linear), [(1, inputs), (outputs, inputs), (outputs,)]
+    for keys in KEYS:
+        yield f"attention, {HEADS} heads of {SIZE}, {keys} keys", attention, formula(attention), [(1, HEADS, n, SIZE) for n in (1, keys, keys)]
+
+
+def main(doc: str, cases: Callable[[], Iterable[tuple]], repeats: int) -> None:
+    """Print the table of cases: what, `f(torch, *tensors)`, by hand in JAX, the tensors' shapes."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("--repeats", type=int, default=100)
+    parser.add_argument("--repeats", type=int, default=repeats)
     parser.add_argument("--out")
     options = parser.parse_args()
     from torchlike._core.program import tier
     lines = ["| what | torchlike | torch | jax.jit | torchlike / torch | torchlike / jax.jit |", "|---|---|---|---|---|---|"]
     with tier("compiled"):
-        for inputs, outputs in SHAPES:
-            lines.append(row(f"linear, {inputs} to {outputs}", linear, [(1, inputs), (outputs, inputs), (outputs,)], options.repeats))
-        for keys in KEYS:
-            lines.append(row(f"attention, {HEADS} heads of {SIZE}, {keys} keys", attention, [(1, HEADS, n, SIZE) for n in (1, keys, keys)], options.repeats))
-    report(__doc__, lines, options.out)
+        lines += [row(*case, options.repeats) for case in cases()]
+    report(doc, lines, options.out)
 
 
 if __name__ == "__main__":
-    main()
+    main(__doc__, cases, 100)

@@ -6,12 +6,12 @@ torchlike, real torch eager and `jax.jit` of the same formula run in turn in one
 """
 from __future__ import annotations
 
-import argparse
+from collections.abc import Iterator
 
-from one_row import report, row
+from one_row import main
 
 
-def cases():
+def cases() -> Iterator[tuple]:
     import jax
     from jax import lax
 
@@ -24,33 +24,18 @@ def cases():
         y = jax.nn.gelu(x, approximate=False).transpose(0, 3, 1, 2)
         return lax.reduce_window(y, 0.0, lax.add, (1, 1, 2, 2), (1, 1, 2, 2), "VALID") / 4
     for n in (512, 1024):
-        yield f"2 a^T, a ({n}, {n})", lambda torch, a: (a.t() * 2).contiguous(), lambda a: a.T * 2, [(n, n)]
-        yield f"a + b^T, a and b ({n}, {n})", lambda torch, a, b: a + b.t(), lambda a, b: a + b.T, [(n, n), (n, n)]
+        yield f"2 a^T, a ({n}, {n})", lambda torch, a: (a.t() * 2).contiguous(), jax.jit(lambda a: a.T * 2), [(n, n)]
+        yield f"a + b^T, a and b ({n}, {n})", lambda torch, a, b: a + b.t(), jax.jit(lambda a, b: a + b.T), [(n, n), (n, n)]
     for n, channels, side in ((4, 192, 28), (4, 384, 14), (8, 64, 32)):
         images, last = (n, channels, side, side), (n, side, side, channels)
         yield (f"gelu of channels first, written last, {images}", lambda torch, x: torch.nn.functional.gelu(x.permute(0, 2, 3, 1)).contiguous(),
-               lambda x: jax.nn.gelu(x.transpose(0, 2, 3, 1), approximate=False), [images])
+               jax.jit(lambda x: jax.nn.gelu(x.transpose(0, 2, 3, 1), approximate=False)), [images])
         yield (f"gelu of channels last, written first, {last}", lambda torch, x: torch.nn.functional.gelu(x).permute(0, 3, 1, 2).contiguous(),
-               lambda x: jax.nn.gelu(x, approximate=False).transpose(0, 3, 1, 2), [last])
-        yield f"layer norm of channels, {images}", lambda torch, x: torch.nn.functional.layer_norm(x.permute(0, 2, 3, 1), x.shape[1:2]), norm, [images]
+               jax.jit(lambda x: jax.nn.gelu(x, approximate=False).transpose(0, 3, 1, 2)), [last])
+        yield f"layer norm of channels, {images}", lambda torch, x: torch.nn.functional.layer_norm(x.permute(0, 2, 3, 1), x.shape[1:2]), jax.jit(norm), [images]
         yield (f"gelu of channels last, pooled, {last}", lambda torch, x: torch.nn.functional.avg_pool2d(torch.nn.functional.gelu(x).permute(0, 3, 1, 2), 2),
-               pool, [last])
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--repeats", type=int, default=60)
-    parser.add_argument("--out")
-    options = parser.parse_args()
-    import jax
-
-    from torchlike._core.program import tier
-    lines = ["| what | torchlike | torch | jax.jit | torchlike / torch | torchlike / jax.jit |", "|---|---|---|---|---|---|"]
-    with tier("compiled"):
-        for name, f, by_hand, shapes in cases():
-            lines.append(row(name, f, shapes, options.repeats, jax.jit(by_hand)))
-    report(__doc__, lines, options.out)
+               jax.jit(pool), [last])
 
 
 if __name__ == "__main__":
-    main()
+    main(__doc__, cases, 60)

@@ -6,8 +6,10 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from .aval import BOOL, COMPLEX, FLOAT, INT
-from .registry import Plan, View
+from .registry import BackwardOp, Op, Plan, View
 
+SAME_ORDER = frozenset(("view", "reshape", "unsqueeze", "squeeze"))  # views that are no work
+COPIES = frozenset(("clone", "to_copy"))
 _KINDS = {FLOAT: "float", INT: "int", BOOL: "bool"}
 
 
@@ -53,6 +55,11 @@ def _number(kind, floats: Iterator[int], ints: Iterator[int]) -> tuple:
 def values(call: Call) -> list[int]:
     """The results and inputs among the arguments."""
     return [v for v in call.args if v.__class__ is int]
+
+
+def forward(op: Op) -> Op:
+    """The operation, or the one whose derivative it is."""
+    return op.forward if isinstance(op, BackwardOp) else op
 
 
 def is_view(call: Call) -> bool:

@@ -8,8 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from .registry import BackwardOp, Elementwise, View
+from .derivative import PutDerivative
+from .flow import COPIES, forward
+from .registry import Elementwise, Op, View
 
+FUSED = COPIES | {"roll", "flip", "constant_pad_nd", "cat", "stack"}  # those that XLA fuses, beside elementwise ones and writes into views
 # which XLA would rather write down than make again
 _DEAR = frozenset("acos acosh asin asinh atan atanh atan2 cos cosh div erf erfc exp exp2 expm1 gelu log log10 log1p log2 mish pow reciprocal rsqrt sigmoid silu sin sinh "
                   "softplus sqrt tan tanh".split())
@@ -17,7 +20,13 @@ _DEAR = frozenset("acos acosh asin asinh atan atanh atan2 cos cosh div erf erfc 
 
 def is_fused(plan) -> bool:
     """Whether an operation becomes a part of others' kernels."""
-    return isinstance(plan.op.forward if isinstance(plan.op, BackwardOp) else plan.op, (Elementwise, View))
+    return isinstance(forward(plan.op), (Elementwise, View))
+
+
+def fuses(op: Op) -> bool:
+    """Whether XLA computes an operation inside what reads its result."""
+    of = forward(op)
+    return isinstance(of, (Elementwise, View)) or of.name in FUSED or isinstance(of.derivative, PutDerivative)
 
 
 def emitted(steps: Sequence, live: Collection[int]) -> int:

@@ -1,24 +1,21 @@
 """Values that are read across: in an order whose neighbours lie far apart. They are made as arrays before, and after where they are computed with.
 
 XLA's CPU backend copies an array into another order in blocks. Fused with what makes the array or with what reads it, the copy goes element by
-element across the rows: up to 9 times as long where these are a multiple of 1,024 bytes; and what makes the array is computed anew
+element across the rows: up to 5 times as long, most where these are a multiple of 1,024 bytes; and what makes the array is computed anew
 for each window that a pool reads (benchmarks/reordering.py)."""
 from __future__ import annotations
 
 from collections import defaultdict
 
-from .flow import Call, is_view, values
-from .fusions import is_fused
+from .flow import COPIES, SAME_ORDER, Call, forward, is_view, values
+from .fusions import fuses, is_fused
 from .layout import contiguous
-from .registry import BackwardOp, Op, View
+from .registry import BackwardOp, View
 
 MANY, HUGE = 1 << 16, 1 << 20  # elements of a value from which on that is worth two copies, and up to which they stay in the caches
 FAR, CLASH = 512, 1024  # bytes between neighbours; of rows whose elements take one another's place in the cache
 SHORT, SHORT_FOR_A_NORM = 32, 96  # neighbours in a row that are read one by one as soon
 FEW = 8  # times fewer elements has what is summed up, which XLA adds up in the order that they lie in
-SAME_ORDER = frozenset(("view", "reshape", "unsqueeze", "squeeze"))
-COPIES = frozenset(("clone", "to_copy"))
-JOINED = frozenset(("cat", "stack"))
 FOLDED = frozenset(("mm", "bmm", "matmul", "linear", "linear_alone", "unrounded_matmul"))  # products take care of it: ops/cpu_products.py
 
 
@@ -32,7 +29,7 @@ def across(calls: list[Call], live: list[int]) -> set[int]:
     computed: set[int] = set()  # as they are read
     for call in calls:
         (v, *others), turned, a = values(call) or [None], call.outs[0], call.plan.outs[0]
-        if _fuses(call) and (v in computed or others or not isinstance(_forward(call.plan.op), View)):
+        if _fuses(call) and (v in computed or others or not isinstance(forward(call.plan.op), View)):
             computed.update(call.outs)
         step, row = _neighbours(call)
         if step == 1:
@@ -49,13 +46,8 @@ def across(calls: list[Call], live: list[int]) -> set[int]:
     return found
 
 
-def _forward(op: Op) -> Op:
-    return op.forward if isinstance(op, BackwardOp) else op
-
-
 def _fuses(call: Call) -> bool:
-    op = _forward(call.plan.op)
-    return is_fused(call.plan) or op.name in COPIES or op.name in JOINED or op.normalizes
+    return fuses(call.plan.op) or forward(call.plan.op).normalizes
 
 
 def _neighbours(call: Call) -> tuple[int, int]:
@@ -81,7 +73,7 @@ def _long(call: Call) -> int:
 
 def _in_order(call: Call, numel: int) -> bool:
     """Whether it reads elements in the order that they lie in."""
-    return _forward(call.plan.op).name in FOLDED or FEW * sum([a.numel for a in call.plan.outs]) <= numel
+    return forward(call.plan.op).name in FOLDED or FEW * sum([a.numel for a in call.plan.outs]) <= numel
 
 
 def _reads_other(call: Call, names: set[int], numel: int) -> bool:

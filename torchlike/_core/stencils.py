@@ -15,8 +15,8 @@ from jax import lax
 
 from . import dtype as dt
 from .aval import Aval, aval
-from .derivative import PutDerivative
-from .flow import Call, is_view, values
+from .flow import COPIES, SAME_ORDER, Call, forward, is_view, values
+from .fusions import fuses
 from .registry import BackwardOp, Elementwise, Op, View
 from .reordering import across
 
@@ -24,13 +24,10 @@ LARGE = 1 << 10  # elements of a value that is worth it
 TIMES = 1.5  # so many times its elements are read in windows: halves and thirds of a layer's result are read once
 MANY, WIDE = 6, 1 << 14  # arrays that a value is computed from, and elements of it, from which on it is made once
 BIG, HALF = 1 << 18, 2  # elements of what is written into, and how many times those of the part they are at most
-COPIES = frozenset(("clone", "to_copy"))
 PASSES, AN_ARRAY = 3, 1 << 30  # uses: of a norm's input; of what a product or another kernel reads as an array
 PIECES = 4  # of a joined array, from which on its gradient is made before it is divided
-SAME_ORDER = frozenset(("view", "reshape", "unsqueeze", "squeeze"))  # views that are no work
 MOVING = frozenset(("roll", "flip", "constant_pad_nd"))  # operations that read each element at another place than they write it
 TURNING = MOVING | {"permute", "transpose", "t"}
-FUSED = frozenset(("roll", "flip", "constant_pad_nd", "clone", "to_copy", "cat", "stack"))  # those that XLA fuses, beside elementwise ones and writes into views
 
 
 def _made(xp, x, one):
@@ -80,19 +77,9 @@ def made_once(calls: list[Call], live: list[int], inputs: list[Aval]) -> tuple[l
     return out, [arrays.get(v, v) for v in live]
 
 
-def _forward(op: Op) -> Op:
-    return op.forward if isinstance(op, BackwardOp) else op
-
-
-def _fuses(op: Op) -> bool:
-    """Whether XLA computes an operation inside what reads its result."""
-    of = _forward(op)
-    return isinstance(of, (Elementwise, View)) or of.name in FUSED or isinstance(of.derivative, PutDerivative)
-
-
 def _in_windows(calls: list[Call]) -> set[int]:
     """The values that XLA would compute again for each of several windows."""
-    cheap: dict[int, Aval] = {v: a for call in calls if _fuses(call.plan.op) for v, a in zip(call.outs, call.plan.outs) if a.numel >= LARGE}
+    cheap: dict[int, Aval] = {v: a for call in calls if fuses(call.plan.op) for v, a in zip(call.outs, call.plan.outs) if a.numel >= LARGE}
     root: dict[int, int] = {}
     windows: dict[int, dict] = defaultdict(dict)  # of a value: what is read of it, with its elements
     for call in calls:
@@ -121,18 +108,18 @@ def _of_long_chains(calls: list[Call], live: list[int]) -> set[int]:
         op = call.plan.op
         if is_view(call) and op.name in SAME_ORDER:
             read = uses[call.outs[0]]
-        elif _fuses(op):
+        elif fuses(op):
             read = sum(uses[v] > 0 for v in call.outs)
         else:
             read = PASSES if _is_norm(op) else AN_ARRAY
         for v in values(call):
             uses[v] += read
-        if read < AN_ARRAY and (_forward(op).name in TURNING or not turned.isdisjoint(call.outs)):
+        if read < AN_ARRAY and (forward(op).name in TURNING or not turned.isdisjoint(call.outs)):
             turned.update(values(call))
     found: set[int] = set()
     arrays: dict[int, frozenset] = {}  # from which a value is computed
     for call in calls:
-        if not _fuses(call.plan.op) and not _is_norm(call.plan.op):
+        if not fuses(call.plan.op) and not _is_norm(call.plan.op):
             continue
         read = frozenset(itertools.islice(frozenset().union(*[arrays.get(v, (v,)) for v in values(call)]), 4 * MANY))
         for v, a in zip(call.outs, call.plan.outs):
@@ -148,11 +135,11 @@ def _of_long_chains(calls: list[Call], live: list[int]) -> set[int]:
 def _of_pieces(calls: list[Call]) -> set[int]:
     """Gradients, computed as they are read, of what was joined of many pieces. Each piece's would be computed where that is read; in DenseNet, where a
     layer normalizes the results of all before it, a layer's gradient is a sum over all after it, and such code grows with the square of the depth."""
-    fused = {v for call in calls if _fuses(call.plan.op) or _forward(call.plan.op).normalizes for v, a in zip(call.outs, call.plan.outs) if a.numel >= LARGE}
+    fused = {v for call in calls if fuses(call.plan.op) or forward(call.plan.op).normalizes for v, a in zip(call.outs, call.plan.outs) if a.numel >= LARGE}
     joined = [call for call in calls if isinstance(call.plan.op, BackwardOp) and call.plan.op.forward.name == "cat" and len(call.outs) >= PIECES]
     return {values(call)[-1] for call in joined} & fused
 
 
 def _is_norm(op: Op) -> bool:
     """Whether XLA fuses an operation's passes over its input with what makes that, and the last with what reads the result."""
-    return _forward(op).normalizes and bool(_forward(op).cheap)
+    return forward(op).normalizes and bool(forward(op).cheap)
