@@ -10,7 +10,7 @@ from same import same
 import torchlike
 from torchlike._core import program
 from torchlike._core.numpy_erf import erf, erfinv, normal_distribution
-from torchlike.nn._functional import attention as attention_module
+from torchlike.nn._functional import attention_tiles
 
 TIERS = ("numpy", "compiled")
 
@@ -68,7 +68,7 @@ def _attend(torch, mask, causal, heads):
 @pytest.mark.parametrize(("mask", "causal"), [(None, False), (None, True), ("bool", False), ("float", False)])
 def test_fused_attention(oracle, subject, monkeypatch, tier, heads, mask, causal):
     """The kernels for long sequences, here on short ones."""
-    monkeypatch.setattr(attention_module, "_LONG", 1)
+    monkeypatch.setattr(attention_tiles, "LONG", 1)
     with program.tier(tier):
         for want, got in zip(_attend(oracle, mask, causal, heads), _attend(subject, mask, causal, heads)):
             _close(want, got)

@@ -70,7 +70,7 @@ def test_math_and_fused_are_different_operations():
     ops.append(attend(q, q, q).grad_fn.plan.op)
     for name in NAMES:
         getattr(cuda, f"enable_{name}_sdp")(True)
-    assert ops == [attention.ATTENTION_ANYWHERE, attention.ATTENTION, attention.FUSED_ATTENTION]
+    assert ops == [attention.ATTENTION_ANYWHERE, attention.ATTENTION, attention.TILED_ATTENTION]
 
 
 @pytest.mark.parametrize("shape", [(2, 3, 4, 8), (3, 4, 8), (4, 8)])

@@ -84,6 +84,15 @@ def _attention(call: Call, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None,
     return call(aten._scaled_dot_product_efficient_attention.default, q, k, v, mask, False, 0.0, causal, scale=scale)[0]
 
 
+@_seen_as("tiled_attention")
+def _tiled_attention(call: Call, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, scale: float, causal: bool) -> Any:
+    if not q.shape[:-2] == k.shape[:-2] == v.shape[:-2] or q.ndim != 4:
+        return NotImplemented
+    out, logsumexp = call(aten._scaled_dot_product_flash_attention_for_cpu.default, q, k, v, 0.0, causal, attn_mask=mask, scale=scale)
+    # the derivative reads each row's greatest score, and the sum of what exceeds it by: exp(score - logsumexp) / 1 is the same share
+    return out, logsumexp, logsumexp.new_ones(logsumexp.shape)
+
+
 # -- statics in the places where PyTorch's operators have them ------------------------------------------------------------------
 
 

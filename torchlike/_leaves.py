@@ -90,12 +90,14 @@ def record(op: Any, values: list, statics: tuple) -> tuple:
     if not plan.single and not isinstance(made, (tuple, list)):
         raise RuntimeError(f"Object of type '{type(made).__name__}' is not an instance of 'sequence'")
     outs = (made,) if plan.single else tuple(made)
+    if len(outs) + op.private == len(plan.outs):  # without what the derivative alone reads: there will be none
+        outs += (None,) * op.private
     if held:
         if call.kept:
             values += [None] * (len(plan.avals) - len(values)) + [t._current() for t in call.kept]
         plan = taped(plan, len(call.kept))
-    for out, wanted in zip(outs, plan.outs, strict=True):
-        if held and out is None:
+    for i, (out, wanted) in enumerate(zip(outs, plan.outs, strict=True)):
+        if out is None and (held or i >= len(outs) - op.private):
             continue
         if not isinstance(out, Tensor):
             raise RuntimeError(f"Unable to cast {out} to Tensor")

@@ -277,6 +277,11 @@ def _attention(call: Callable, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | N
     return call(aten.scaled_dot_product_attention.default, q, k, v, mask, 0.0, causal, scale=scale)
 
 
+@_leaf("tiled_attention")
+def _tiled_attention(call: Callable, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, scale: float, causal: bool) -> Any:
+    return (call(aten.scaled_dot_product_attention.default, q, k, v, mask, 0.0, causal, scale=scale),)
+
+
 @_leaf("softmax")
 def _softmax(call: Callable, x: Tensor, dim: int) -> Tensor:
     return call(aten.softmax.int, x, dim)

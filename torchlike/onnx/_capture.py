@@ -40,7 +40,7 @@ _MOVED: dict[str, tuple[str, Callable]] = {
     "select_at": ("select", lambda x, i, dim: (x, dim, i)),
     "slice_at_put": ("slice_put", lambda x, new, start, dim, n: (x, new, dim, start, n, 1)),
     "select_at_put": ("select_put", lambda x, new, i, dim: (x, new, dim, i)),
-    "fused_attention": ("attention", lambda q, k, v, mask, scale, causal: (q, k, v, mask, None, None, scale, causal)),
+    **dict.fromkeys(("fused_attention", "tiled_attention"), ("attention", lambda q, k, v, mask, scale, causal: (q, k, v, mask, None, None, scale, causal))),
 }
 
 

@@ -83,7 +83,7 @@ def _recurrent_gradients(plan: Plan, needs: Sequence[bool]) -> Cost:
 
 _PRODUCTS = dict.fromkeys(("mm", "bmm", "matmul", "linear", "linear_alone"), (_product, _product_gradients))
 _CONVOLUTIONS = dict.fromkeys(("convolution", "conv_transpose"), (_convolution, _convolution_gradients))
-_ATTENTIONS = dict.fromkeys(("attention", "scaled_dot_product_attention"), (_attention, _attention_gradients))
+_ATTENTIONS = dict.fromkeys(("attention", "fused_attention", "tiled_attention", "scaled_dot_product_attention"), (_attention, _attention_gradients))
 _RECURRENT = dict.fromkeys(("rnn_sequence", "lstm_sequence", "gru_sequence"), (_recurrent, _recurrent_gradients))
 _FORMULAS: dict[str, tuple[Callable[[Plan], Cost], Callable[[Plan, Sequence[bool]], Cost]]] = {**_PRODUCTS, **_CONVOLUTIONS, **_ATTENTIONS, **_RECURRENT}
 

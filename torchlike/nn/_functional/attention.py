@@ -11,18 +11,19 @@ from ..._core import dtype as dt
 from ..._core import rng
 from ..._core.arrays import cast, sum_to
 from ..._core.aval import broadcast_shapes
+from ..._core.grad_mode import mode
 from ..._core.layout import like
 from ..._core.registry import Op
 from ..._tensor import Tensor, apply, as_tensor_value
 from ...ops.matmul import of_columns
 from ...ops.random import default_generator, drawn
 from ...ops.reductions import summed
-from . import attention_host
+from . import attention_host, attention_tiles
 from .common import need, not_implemented
 from .sdp_backends import SDPBackend, allows_fused, allows_math, is_allowed
 
-# softmax(q k^T * scale + bias, masked) v, as three operations: the formula, whose fusion is left to XLA; the kernels of
-# pallas_kernels, which long sequences take; and the formula that GPUs and TPUs replace by those kernels (accelerated.py).
+# softmax(q k^T * scale + bias, masked) v, as four operations: the formula, whose fusion is left to XLA; the formula that GPUs and TPUs
+# replace by the kernels of pallas_kernels (accelerated.py); and for long sequences those kernels, or tiles on the CPU (attention_tiles.py).
 
 
 def _wide(x):
@@ -80,7 +81,7 @@ def _weights(xp, q, k, mask, scale, causal):
 def _attention(xp, q, k, v, mask, drop, keep_scale, scale, causal):
     groups = _groups(q, k)
     if xp is np and attention_host.pays(q, k):
-        return attention_host.forward(q, k, v, mask, drop, keep_scale, scale, causal, groups)
+        return attention_host.forward(q, k, v, mask, drop, keep_scale, scale, causal, groups)[0]
     k, v = _spread(xp, k, groups), _spread(xp, v, groups)
     p = _weights(xp, q, k, mask, scale, causal)
     if drop is not None:
@@ -91,9 +92,7 @@ def _attention(xp, q, k, v, mask, drop, keep_scale, scale, causal):
 def _attention_vjp(xp, g, q, k, v, mask, drop, keep_scale, scale, causal, needs, plan):
     groups, k_shape, v_shape = _groups(q, k), k.shape, v.shape
     if xp is np and attention_host.pays(q, k):
-        gq, gk, gv, gm = attention_host.backward(g, q, k, v, mask, drop, keep_scale, scale, causal, groups, needs)
-        gk, gv = (None if x is None else _gathered(np, x, shape, groups) for x, shape in ((gk, k_shape), (gv, v_shape)))
-        return None if gq is None else sum_to(np, gq, q.shape), gk, gv, None if gm is None else sum_to(np, gm, mask.shape), None, None
+        return *_backward_on_host(g, q, k, v, mask, drop, keep_scale, scale, causal, needs), None, None
     k, v = _spread(xp, k, groups), _spread(xp, v, groups)
     p = _weights(xp, q, k, mask, scale, causal)
     g, qw, kw, vw = _wide(g), _wide(q), _wide(k), _wide(v)
@@ -112,6 +111,13 @@ def _attention_vjp(xp, g, q, k, v, mask, drop, keep_scale, scale, causal, needs,
     return gq, gk, gv, gm, None, None
 
 
+def _backward_on_host(g, q, k, v, mask, drop, keep_scale, scale, causal, needs, g_top=None):
+    groups = _groups(q, k)
+    gq, gk, gv, gm = attention_host.backward(g, q, k, v, mask, drop, keep_scale, scale, causal, groups, needs, g_top)
+    gk, gv = (None if x is None else _gathered(np, x, like.shape, groups) for x, like in ((gk, k), (gv, v)))
+    return None if gq is None else sum_to(np, gq, q.shape), gk, gv, None if gm is None else sum_to(np, gm, mask.shape)
+
+
 def _shape(q, k, v, mask, drop, keep_scale, scale, causal):
     batch = np.broadcast_shapes(q.shape[:-2], k.shape[:-2], v.shape[:-2])
     return (*batch, q.shape[-2], v.shape[-1]), q.dtype
@@ -121,6 +127,28 @@ _TORCH_NAME = "ScaledDotProductFlashAttentionForCpuBackward0"
 ATTENTION = Op("scaled_dot_product_attention", _attention, shape=_shape, vjp=_attention_vjp, torch_name=_TORCH_NAME)
 ATTENTION_ANYWHERE = Op("attention", _attention, shape=lambda q, k, v, *rest: ((*q.shape[:-1], v.shape[-1]), q.dtype), vjp=_attention_vjp, torch_name=_TORCH_NAME)
 ATTENTION.cheap_derivative = ATTENTION_ANYWHERE.cheap_derivative = True  # torch's kernel computes the probabilities twice as well
+
+
+def _tiled(xp, q, k, v, mask, scale, causal):
+    if xp is np:
+        return attention_host.forward(q, k, v, mask, None, None, scale, causal, _groups(q, k))
+    return attention_tiles.forward(q, k, v, mask, scale, causal)
+
+
+def _tiled_vjp(xp, g0, q, k, v, mask, out0, out1, out2, scale, causal, needs, g1=None, g2=None):
+    # what a second derivative asks of the greatest scores and of the sums is one thing, as both are read as their logarithm's sum
+    if xp is np:
+        return _backward_on_host(g0, q, k, v, mask, None, None, scale, causal, needs, g1)
+    return attention_tiles.backward(g0, g1, q, k, v, mask, out0, out1, out2, scale, causal, needs)
+
+
+def _tiled_shape(q, k, v, mask, scale, causal):
+    of_rows = q.shape[:-1], dt.float32 if q.dtype.itemsize == 2 else q.dtype
+    return [((*q.shape[:-1], v.shape[-1]), q.dtype), of_rows, of_rows]
+
+
+TILED_ATTENTION = Op("tiled_attention", _tiled, shape=_tiled_shape, vjp=_tiled_vjp, torch_name=_TORCH_NAME)
+TILED_ATTENTION.private, TILED_ATTENTION.edge_order = 2, (0, 1, 2)
 
 
 def fused(xp, q, k, v, mask, scale, causal):
@@ -139,7 +167,6 @@ def _fused_numpy(q, k, v, mask, scale, causal):
 FUSED_ATTENTION = Op("fused_attention", fused, shape=lambda q, k, v, mask, scale, causal: ((*q.shape[:-1], v.shape[-1]), q.dtype),
                      numpy=_fused_numpy, torch_name=_TORCH_NAME)
 FUSED_ATTENTION.edge_order = 0, 1, 2
-_LONG = 1 << 20  # scores per head from which the CPU too is better off without them in memory
 
 
 def can_fuse(q: Tensor, k: Tensor, v: Tensor, mask) -> bool:
@@ -209,8 +236,11 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn
     scale = 1 / math.sqrt(query.shape[-1]) if scale is None else real(scale, "scaled_dot_product_attention", "scale")
     same_heads = query.shape[:-2] == key.shape[:-2]
     fusible = dropout_p <= 0.0 and (enable_gqa or same_heads) and can_fuse(query, key, value, attn_mask)
-    if fusible and (not allows_math() or query.shape[-2] * key.shape[-2] >= _LONG):
-        return _like_query(apply(FUSED_ATTENTION, (query, key, value, attn_mask), (float(scale), bool(is_causal))), query, attn_mask)
+    trains = mode.enabled and (query.requires_grad or key.requires_grad or value.requires_grad)
+    if fusible and (not allows_math() or attention_tiles.pays(query.shape[-2], key.shape[-2], bool(is_causal), trains)):
+        given, statics = (query, key, value, attn_mask), (float(scale), bool(is_causal))
+        made = apply(TILED_ATTENTION, given, statics)[0] if query.device.type == "cpu" else apply(FUSED_ATTENTION, given, statics)
+        return _like_query(made, query, attn_mask)
     if not allows_math():
         raise RuntimeError("No available kernel. Aborting execution." if allows_fused() else
                            "No viable backend for scaled_dot_product_attention was found. This is likely due to turning off both the math kernel "

@@ -46,7 +46,7 @@ class _Heads:
             yield i, end, min(end, self.s) if self.causal else self.s
 
     def weights(self, at: tuple, q, k, i: int, end: int, seen: int) -> tuple:
-        """exp(scores - largest) of a block, and the sums of its rows; q is scaled."""
+        """exp(scores - greatest) of a block, the rows' greatest scores and their sums: 0 and 1 where a row sees nothing; q is scaled."""
         scores = np.matmul(q[i:end], k[:seen].T)
         if self.causal and i < seen:
             np.copyto(scores[:, i:seen], -np.inf, where=self.after[:end - i, :seen - i])  # whatever is there, NaN too
@@ -64,27 +64,29 @@ class _Heads:
         total = scores.sum(-1, keepdims=True)
         if self.mask is not None:
             total[total == 0] = 1
-        return scores, total
+        return scores, top, total
 
     def dropped(self, at: tuple, i: int, end: int, seen: int):
         return self.drop[at][i:end, :seen] * self.keep_scale
 
 
-def forward(q, k, v, mask, drop, keep_scale, scale, causal, groups: int):
-    """softmax(q k^T * scale + mask) v; operands as those of `attention._attention`."""
+def forward(q, k, v, mask, drop, keep_scale, scale, causal, groups: int) -> list:
+    """softmax(q k^T * scale + mask) v, and each row's greatest score and sum of exponentials; operands as those of `attention._attention`."""
     h = _Heads(q, k, v, mask, drop, keep_scale, scale, causal, groups)
     out = np.empty((*h.batch, h.n, v.shape[-1]), q.dtype)
+    tops, totals = np.empty((2, *h.batch, h.n), h.kind)
     for at in np.ndindex(h.batch):
         qs, ks, vs = h.q[at] * h.scale, h.k[h.shared(at)].astype(h.kind, copy=False), h.v[h.shared(at)].astype(h.kind, copy=False)
         for i, end, seen in h.blocks():
-            e, total = h.weights(at, qs, ks, i, end, seen)
+            e, top, total = h.weights(at, qs, ks, i, end, seen)
+            tops[at][i:end], totals[at][i:end] = top[:, 0], total[:, 0]
             if h.drop is not None:
                 e *= h.dropped(at, i, end, seen)
             out[at][i:end] = np.matmul(e, vs[:seen]) / total
-    return out
+    return [out, tops, totals]
 
 
-def backward(g, q, k, v, mask, drop, keep_scale, scale, causal, groups: int, needs) -> tuple:
+def backward(g, q, k, v, mask, drop, keep_scale, scale, causal, groups: int, needs, g_top=None) -> tuple:
     """Gradients of q, k, v and the mask for every head (those of shared or broadcast ones are still to be added up), None where not needed."""
     h = _Heads(q, k, v, mask, drop, keep_scale, scale, causal, groups)
     made = [np.zeros((*h.batch, *x.shape[-2:]), h.kind) if need else None for x, need in zip((q, k, v), needs)]
@@ -94,7 +96,7 @@ def backward(g, q, k, v, mask, drop, keep_scale, scale, causal, groups: int, nee
         qs, ks, vs = h.q[at] * h.scale, h.k[h.shared(at)].astype(h.kind, copy=False), h.v[h.shared(at)].astype(h.kind, copy=False)
         gs = g[at].astype(h.kind, copy=False)
         for i, end, seen in h.blocks():
-            p, total = h.weights(at, qs, ks, i, end, seen)
+            p, _, total = h.weights(at, qs, ks, i, end, seen)
             p /= total
             kept = 1 if h.drop is None else h.dropped(at, i, end, seen)
             if gv is not None:
@@ -104,7 +106,7 @@ def backward(g, q, k, v, mask, drop, keep_scale, scale, causal, groups: int, nee
             gp = np.matmul(gs[i:end], vs[:seen].T)
             gp *= kept
             gp *= p
-            p *= gp.sum(-1, keepdims=True)
+            p *= gp.sum(-1, keepdims=True) if g_top is None else gp.sum(-1, keepdims=True) - g_top[at][i:end, None]
             gp -= p
             if gq is not None:
                 gq[at][i:end] = np.matmul(gp, ks[:seen]) * h.scale

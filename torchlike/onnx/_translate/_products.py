@@ -8,6 +8,7 @@ import numpy as np
 from ..._core import dtype as dt
 from ..._examples.sizes import Dyn
 from .._graph import Graph, Var
+from ._layers import alone
 from ._pointwise import common
 from ._table import translates, whole
 
@@ -56,7 +57,7 @@ def _repeated(g: Graph, x: Var, groups: int) -> Var:
 
 
 @translates("attention", called="scaled_dot_product_attention")
-def _attention(g: Graph, q: Var, k: Var, v: Var, mask: Var | None, drop: Any, keep_scale: Any, scale: Any, causal: bool) -> Var:
+def _attention(g: Graph, q: Var, k: Var, v: Var, mask: Var | None, drop: Any, keep_scale: Any, scale: Any, causal: bool) -> Any:
     if q.ndim > 2 and k.ndim > 2 and q.shape[-3] != k.shape[-3] and k.shape[-3] != 1:
         groups = q.shape[-3] // k.shape[-3]
         k, v = _repeated(g, k, groups), _repeated(g, v, groups)
@@ -74,7 +75,7 @@ def _attention(g: Graph, q: Var, k: Var, v: Var, mask: Var | None, drop: Any, ke
         weights = g.op("Where", g.op("IsNaN", weights), g.scalar(0.0, q.dtype), weights)
     if drop is not None:
         weights = g.op("Dropout", weights, g.const(np.asarray(1 - 1 / keep_scale, np.float32)), g.const(np.asarray(True)))
-    return g.op("MatMul", weights, v)
+    return alone(g, g.op("MatMul", weights, v))
 
 
 @translates("euclidean_dist", called="cdist")
