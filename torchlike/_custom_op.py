@@ -7,7 +7,7 @@ import types
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from . import _autocast
+from . import _autocast, _tensor
 from ._core import program
 from ._core.device import device
 from ._core.dtype import dtype
@@ -17,6 +17,7 @@ from ._function_schema import FunctionSchema
 from ._functorch._rules import by_rule
 from ._functorch._trace import innermost
 from ._ops import OpOverload, OpOverloadPacket
+from ._plainly import dispatching
 from ._schemas import Schema
 from ._tags import Tag
 from ._tensor import Tensor
@@ -91,6 +92,11 @@ class CustomOpDef:
         return self._kernels[key]
 
     def _run(self, *args: Any, **kwargs: Any) -> Any:
+        if _tensor.record is not program.record and not dispatching.disabled:  # somebody dispatches
+            from ._leaves import hand_on, state
+            if state.stack or any(t._dispatches for t in _tensors((args, kwargs))):
+                args, kwargs = self._parameters.shown(args, kwargs)
+                return hand_on(self._opoverload, *args, **kwargs)
         kind = _kind(args, kwargs)
         if kind == "meta" and self._fake is not None:
             return self._fake(*args, **kwargs)

@@ -123,6 +123,16 @@ class Schema:
         full = [*args, *(kwargs.get(a.name, a.default) for a in self.positional[len(args):])]
         return tuple(full), {a.name: kwargs.get(a.name, a.default) for a in self.arguments if a.only_named}
 
+    def shown(self, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
+        """`taken` as PyTorch's dispatcher shows it: what is positional by position, what is the default left out behind the last that is not."""
+        def same(x: Any, default: Any) -> bool:
+            return x is default or x.__class__ is default.__class__ and not isinstance(x, Tensor) and bool(x == default)
+        args, named = self.completed(args, kwargs)
+        end = len(args)
+        while end and same(args[end - 1], self.positional[end - 1].default):
+            end -= 1
+        return args[:end], {name: x for name, x in named.items() if not same(x, self.arguments[self.names[name]].default)}
+
     def _converted(self, at: int, x: Any) -> Any:
         kind, name, _, _ = self.arguments[at]
         try:

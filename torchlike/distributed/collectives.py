@@ -16,9 +16,12 @@ import numpy as np
 
 from .._core.aval import aval
 from .._core.device import CPU
+from .._core.dtype import uint8
 from .._core.value import Value
+from .._public import FUNCTIONS
 from .._tensor import Tensor
 from . import arrays
+from ._seen import seen_as
 from .process_group import GroupMember, ProcessGroup, ReduceOp, member
 from .work import Work
 
@@ -151,9 +154,16 @@ def _all_written(tensors: Sequence[Tensor]) -> Callable[[Sequence[np.ndarray]], 
     return lambda made: [written(t, a) for t, a in zip(tensors, made)]
 
 
+def _in(group: _Group, what: str, arguments: Callable[[ProcessGroup], tuple]) -> tuple | None:
+    """An operator's arguments, in the group that is meant; None where this process is not in it."""
+    group = member(group, what)
+    return None if group is None else arguments(group)
+
+
 # -- collectives ---------------------------------------------------------------------------------------------------------------
 
 
+@seen_as("barrier", lambda group, async_op, device_ids, timeout: _in(group, "barrier", lambda g: (FUNCTIONS["empty"](1, dtype=uint8), g, list(device_ids or []), async_op)))
 def barrier(group: _Group = None, async_op: bool = False, device_ids: Any = None, timeout: timedelta | None = None) -> Work | None:
     """Until every rank is here."""
     group = member(group, "barrier")
@@ -169,6 +179,7 @@ def monitored_barrier(group: _Group = None, timeout: timedelta | None = None, wa
     barrier(group, timeout=timeout)
 
 
+@seen_as("allreduce_", lambda tensor, op, group, async_op: _in(group, "all_reduce", lambda g: ([tensor], g, op, None, async_op)))
 def all_reduce(tensor: Tensor, op: Any = ReduceOp.SUM, group: _Group = None, async_op: bool = False) -> Work | None:
     """Every rank's `tensor` becomes the reduction of all."""
     _tensor(tensor, "tensor")
@@ -180,6 +191,8 @@ def all_reduce(tensor: Tensor, op: Any = ReduceOp.SUM, group: _Group = None, asy
                lambda made: [written(tensor, made)])
 
 
+@seen_as("allreduce_coalesced_", lambda tensors, op, group, async_op: _in(group, "all_reduce_coalesced", lambda g: (
+    [tensors] if isinstance(tensors, Tensor) else tensors, g, op, async_op)))
 def all_reduce_coalesced(tensors: list[Tensor], op: Any = ReduceOp.SUM, group: _Group = None, async_op: bool = False) -> Work | None:
     """`all_reduce` of several tensors of one dtype."""
     tensors = [tensors] if isinstance(tensors, Tensor) else _tensors(tensors, "tensors")
@@ -194,6 +207,8 @@ def all_reduce_coalesced(tensors: list[Tensor], op: Any = ReduceOp.SUM, group: _
                lambda made: _all_written(tensors)(np.split(made, ends)))
 
 
+@seen_as("reduce_", lambda tensor, dst, op, group, async_op, group_dst: _in(group, "reduce", lambda g: (
+    [tensor], g, op, root_of("reduce", g, dst, group_dst), 0, async_op)))
 def reduce(tensor: Tensor, dst: int | None = None, op: Any = ReduceOp.SUM, group: _Group = None, async_op: bool = False,
            group_dst: int | None = None) -> Work | None:
     """`tensor` of rank `dst` becomes the reduction of all."""
@@ -210,6 +225,8 @@ def reduce(tensor: Tensor, dst: int | None = None, op: Any = ReduceOp.SUM, group
     return _do("reduce", group, async_op, compute, lambda made: [tensor if made is mine else written(tensor, made)])
 
 
+@seen_as("broadcast_", lambda tensor, src, group, async_op, group_src: _in(group, "broadcast", lambda g: (
+    [tensor], g, root_of("broadcast", g, src, group_src), 0, async_op)))
 def broadcast(tensor: Tensor, src: int | None = None, group: _Group = None, async_op: bool = False, group_src: int | None = None) -> Work | None:
     """Every rank's `tensor` becomes that of rank `src`."""
     _tensor(tensor, "tensor")
@@ -222,6 +239,7 @@ def broadcast(tensor: Tensor, src: int | None = None, group: _Group = None, asyn
                lambda made: [tensor if me == root else written(tensor, made)])
 
 
+@seen_as("allgather_", lambda tensor_list, tensor, group, async_op: _in(group, "all_gather", lambda g: ([tensor_list], [tensor], g, async_op)))
 def all_gather(tensor_list: list[Tensor], tensor: Tensor, group: _Group = None, async_op: bool = False) -> Work | None:
     """`tensor_list` becomes the tensors of all ranks."""
     outputs = _tensors(tensor_list, "tensor_list")
@@ -234,6 +252,8 @@ def all_gather(tensor_list: list[Tensor], tensor: Tensor, group: _Group = None, 
     return _do("all_gather", group, async_op, lambda exchange: arrays.all_gather(mine, likes, group.rank(), exchange), _all_written(outputs))
 
 
+@seen_as("_allgather_base_", lambda output_tensor, input_tensor, group, async_op: _in(group, "all_gather_into_tensor", lambda g: (
+    output_tensor, input_tensor, g, async_op)))
 def all_gather_into_tensor(output_tensor: Tensor, input_tensor: Tensor, group: _Group = None, async_op: bool = False) -> Work | None:
     """`output_tensor` becomes the tensors of all ranks, one after the other."""
     _same_dtype(_tensor(output_tensor, "output_tensor"), _tensor(input_tensor, "input_tensor"))
@@ -267,6 +287,8 @@ def all_gather_coalesced(output_tensor_lists: list[list[Tensor]], input_tensor_l
     return finished([t for outputs in output_tensor_lists for t in outputs]) if async_op else None
 
 
+@seen_as("gather_", lambda tensor, gather_list, dst, group, async_op, group_dst: _in(group, "gather", lambda g: (
+    [gather_list] if gather_list else [], [tensor], g, root_of("gather", g, 0 if dst is None and group_dst is None else dst, group_dst), async_op)))
 def gather(tensor: Tensor, gather_list: list[Tensor] | None = None, dst: int | None = None, group: _Group = None, async_op: bool = False,
            group_dst: int | None = None) -> Work | None:
     """`gather_list` of rank `dst` becomes the tensors of all ranks."""
@@ -290,6 +312,8 @@ def _only_at_root(tensors: list[Tensor], at_root: bool, name: str, role: str) ->
         raise ValueError(f"Argument ``{name}`` must NOT be specified on non-{role} ranks.")
 
 
+@seen_as("scatter_", lambda tensor, scatter_list, src, group, async_op, group_src: _in(group, "scatter", lambda g: (
+    [tensor], [scatter_list] if scatter_list else [], g, root_of("scatter", g, 0 if src is None and group_src is None else src, group_src), async_op)))
 def scatter(tensor: Tensor, scatter_list: list[Tensor] | None = None, src: int | None = None, group: _Group = None, async_op: bool = False,
             group_src: int | None = None) -> Work | None:
     """`tensor` becomes this rank's of the tensors of rank `src`."""
@@ -307,6 +331,8 @@ def scatter(tensor: Tensor, scatter_list: list[Tensor] | None = None, src: int |
                lambda made: [written(tensor, made)])
 
 
+@seen_as("reduce_scatter_", lambda output, input_list, op, group, async_op: _in(group, "reduce_scatter", lambda g: (
+    [output], [input_list], g, op, async_op)))
 def reduce_scatter(output: Tensor, input_list: list[Tensor], op: Any = ReduceOp.SUM, group: _Group = None, async_op: bool = False) -> Work | None:
     """`output` becomes this rank's part of the reduction of all lists."""
     inputs = _tensors(input_list, "input_list")
@@ -318,6 +344,8 @@ def reduce_scatter(output: Tensor, input_list: list[Tensor], op: Any = ReduceOp.
     return _reduce_scattered(output, [read(t) for t in inputs], op, group, async_op)
 
 
+@seen_as("_reduce_scatter_base_", lambda output, input, op, group, async_op: _in(group, "reduce_scatter_tensor", lambda g: (
+    output, input, g, op, async_op)))
 def reduce_scatter_tensor(output: Tensor, input: Tensor, op: Any = ReduceOp.SUM, group: _Group = None, async_op: bool = False) -> Work | None:
     """`output` becomes this rank's part of the reduction of all inputs, whose parts lie one after the other."""
     _same_dtype(_tensor(output, "output"), _tensor(input, "input"))
@@ -350,6 +378,8 @@ def _reduce_scattered(output: Tensor, parts: list[np.ndarray], op: Any, group: P
     return _do("reduce_scatter", group, async_op, lambda exchange: arrays.reduce_scatter(parts, name, group.rank(), exchange), lambda made: [written(output, made)])
 
 
+@seen_as("alltoall_", lambda output_tensor_list, input_tensor_list, group, async_op: _in(group, "all_to_all", lambda g: (
+    output_tensor_list, input_tensor_list, g, async_op)))
 def all_to_all(output_tensor_list: list[Tensor], input_tensor_list: list[Tensor], group: _Group = None, async_op: bool = False) -> Work | None:
     """Tensor r of the inputs goes to rank r; tensor r of the outputs becomes what came from rank r."""
     outputs, inputs = _tensors(output_tensor_list, "output_tensor_list"), _tensors(input_tensor_list, "input_tensor_list")
@@ -361,6 +391,8 @@ def all_to_all(output_tensor_list: list[Tensor], input_tensor_list: list[Tensor]
     return _do("all_to_all", group, async_op, lambda exchange: arrays.all_to_all(parts, likes, group.rank(), exchange), _all_written(outputs))
 
 
+@seen_as("alltoall_base_", lambda output, input, output_split_sizes, input_split_sizes, group, async_op: _in(group, "all_to_all_single", lambda g: (
+    output, input, g, list(output_split_sizes or []), list(input_split_sizes or []), async_op)))
 def all_to_all_single(output: Tensor, input: Tensor, output_split_sizes: list[int] | None = None, input_split_sizes: list[int] | None = None,
                       group: _Group = None, async_op: bool = False) -> Work | None:
     """`all_to_all` of pieces along the first dimension: equal ones, or of the sizes given."""

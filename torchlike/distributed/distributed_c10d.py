@@ -2,6 +2,7 @@
 from pickle import Pickler as _pickler  # noqa: F401, N813
 from pickle import Unpickler as _unpickler  # noqa: F401, N813  (avalanche)
 
+from ._functional_operators import _resolve_process_group  # noqa: F401
 from .collectives import (  # noqa: F401
     _all_gather_base,
     _reduce_scatter_base,

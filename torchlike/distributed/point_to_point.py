@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from .._tensor import Tensor
-from .collectives import _tensor, finished, read, root_of, written
+from ._seen import seen_as
+from .collectives import _in, _tensor, finished, read, root_of, written
 from .process_group import ProcessGroup, member
 from .store import DistNetworkError
 from .work import Receiving, Work
@@ -16,6 +17,7 @@ from .work import Receiving, Work
 _Group = ProcessGroup | None
 
 
+@seen_as("send", lambda tensor, dst, group, tag, group_dst: _in(group, "isend", lambda g: ([tensor], g, root_of("send", g, dst, group_dst), tag)))
 def isend(tensor: Tensor, dst: int | None = None, group: _Group = None, tag: int = 0, group_dst: int | None = None) -> Work | None:
     """Send to rank `dst`; the receiver asks with the same `tag`."""
     _tensor(tensor, "tensor")
@@ -34,6 +36,9 @@ def send(tensor: Tensor, dst: int | None = None, group: _Group = None, tag: int 
     isend(tensor, dst, group, tag, group_dst)
 
 
+@seen_as(lambda src, group_src, **others: "recv_any_source_" if src is None and group_src is None else "recv_",
+         lambda tensor, src, group, tag, group_src: _in(group, "irecv", lambda g: (
+             [tensor], g, *([] if src is None and group_src is None else [root_of("recv", g, src, group_src)]), tag)))
 def irecv(tensor: Tensor, src: int | None = None, group: _Group = None, tag: int = 0, group_src: int | None = None) -> Work | None:
     """Receive from rank `src`, or from whichever rank sends first."""
     _tensor(tensor, "tensor")

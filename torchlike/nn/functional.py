@@ -132,7 +132,7 @@ from ._functional.regression_loss import (  # noqa: F401
     smooth_l1_loss,
 )
 from ._functional.resample import interpolate, upsample, upsample_bilinear, upsample_nearest  # noqa: F401
-from ._functional.scaled import ScalingType, SwizzleType, scaled_mm  # noqa: F401
+from ._functional.scaled import ScalingType, SwizzleType, scaled_grouped_mm, scaled_mm  # noqa: F401
 from ._functional.softmax import gumbel_softmax, log_softmax, softmax, softmin  # noqa: F401
 
 # what torch has in C++, which refuses what is no tensor before anything else

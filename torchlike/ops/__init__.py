@@ -92,6 +92,10 @@ def __getattr__(name: str):
     if name.startswith("__") or find_spec(f"{__name__}.{name}") is not None:  # `from torchlike.ops import sparse_products` asks here first
         from .. import _alias
         raise _alias.missing(name, __name__)
+    if name in ("_c10d_functional", "_c10d_functional_autograd", "c10d_functional"):
+        from ..distributed import _functional_operators  # noqa: F401  (defines them)
+    if name == "c10d":
+        from ..distributed import _c10d_operators  # noqa: F401
     from .._custom_op import own_namespace
     found = globals()[name] = own_namespace(name)  # models ask for theirs at each call
     return found

@@ -79,7 +79,16 @@ def _dim_arange(like: Tensor, dim: int) -> Tensor:
     return as_tensor_value(np.arange(like.shape[dim]), like.device)
 
 
-FUNCTIONS.update(_shape_as_tensor=_shape_as_tensor, _reshape_from_tensor=_reshape_from_tensor, _dim_arange=_dim_arange)
+def _has_compatible_shallow_copy_type(input: Tensor, from_: Tensor) -> bool:
+    """Whether `input.data = from_` is allowed: both strided, both sparse_coo or both compressed, and on such devices."""
+    def kind(x: Tensor) -> tuple:
+        layout = x.layout.name
+        return "compressed" if layout.startswith("sparse_") and layout != "sparse_coo" else layout, x.device.type, x.is_quantized
+    return kind(input) == kind(from_)
+
+
+FUNCTIONS.update(_has_compatible_shallow_copy_type=_has_compatible_shallow_copy_type,
+                 _shape_as_tensor=_shape_as_tensor, _reshape_from_tensor=_reshape_from_tensor, _dim_arange=_dim_arange)
 
 
 @public(function=True)

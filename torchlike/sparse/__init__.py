@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from .._alias import missing
 from .._core import dtype as dt
 from .._public import FUNCTIONS
 from ..ops.tensor_types import tensortype
@@ -35,3 +36,13 @@ class _SparseType(tensortype):
 
 _KINDS = (dt.uint8, dt.int8, dt.int16, dt.int32, dt.int64, dt.float16, dt.bfloat16, dt.float32, dt.float64)
 globals().update({f"{d.short}Tensor": _SparseType(f"{d.short}Tensor", (), {"__module__": "torch.sparse", "dtype": d, "kind": "sparse"}) for d in _KINDS})
+
+_SEMI_STRUCTURED = ("SparseSemiStructuredTensor", "SparseSemiStructuredTensorCUTLASS", "SparseSemiStructuredTensorCUSPARSELT", "to_sparse_semi_structured")
+
+
+def __getattr__(name: str) -> Any:
+    """Loaded when a program asks for it: with the first class that dispatches, every operation is looked at before it is recorded."""
+    if name in _SEMI_STRUCTURED:
+        from . import semi_structured
+        return getattr(semi_structured, name)
+    raise missing(name, __name__)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from ..._core import dtype as dt
 from ..._public import FUNCTIONS, called
 from ..._tensor import Tensor
+from .grouped import grouped_mm
 
 _FLOAT8 = (dt.float8_e4m3fn, dt.float8_e5m2, dt.float8_e4m3fnuz, dt.float8_e5m2fnuz)
 
@@ -79,3 +80,35 @@ def scaled_mm(mat_a: Tensor, mat_b: Tensor, scale_a: Tensor | Sequence[Tensor], 
         if not by_rows and scale.numel() != 1:
             raise ValueError(f"{name} must have 1 Float element")
     return _scaled_mm(mat_a, mat_b, a.contiguous(), b.contiguous(), bias, None, output_dtype, use_fast_accum)
+
+
+def scaled_grouped_mm(mat_a: Tensor, mat_b: Tensor, scale_a: Tensor | Sequence[Tensor], scale_recipe_a: ScalingType | Sequence[ScalingType],
+                      scale_b: Tensor | Sequence[Tensor], scale_recipe_b: ScalingType | Sequence[ScalingType],
+                      swizzle_a: SwizzleType | Sequence[SwizzleType] | None = None, swizzle_b: SwizzleType | Sequence[SwizzleType] | None = None,
+                      bias: Tensor | None = None, offs: Tensor | None = None, output_dtype: dt.dtype | None = dt.bfloat16,
+                      contraction_dim: Sequence[int] = (), use_fast_accum: bool = False) -> Tensor:
+    """`grouped_mm` of float8 matrices, each row of `mat_a` and each column of `mat_b` by a scale of its own, summed in float32. Both recipes are RowWise;
+    of two matrices of two dimensions each, whose groups are of the summed dimension, scales are for the groups' rows one behind the other. ValueError for other
+    recipes, NotImplementedError on the CPU, where PyTorch has no such kernel."""
+    if mat_a.device.type == "cpu":
+        raise NotImplementedError("Could not run 'aten::_scaled_grouped_mm_v2' with arguments from the 'CPU' backend.")
+    a, b = _listed(scale_a), _listed(scale_b)
+    if (_listed(scale_recipe_a), _listed(scale_recipe_b)) != ([ScalingType.RowWise],) * 2 or len(a) != 1 or len(b) != 1:
+        raise ValueError("scaled_grouped_mm: both recipes have to be RowWise, with one tensor of scales each")
+    if any(_listed(swizzle_a) + _listed(swizzle_b)) or contraction_dim:
+        raise ValueError("scaled_grouped_mm: scales of rows take no swizzle and no contraction_dim")
+    if not (mat_a.dtype in _FLOAT8 and mat_b.dtype in _FLOAT8 and a[0].dtype is b[0].dtype is dt.float32):
+        raise ValueError(f"scaled_grouped_mm: matrices have to be of float8 and scales of float32, got {mat_a.dtype}, {mat_b.dtype}, {a[0].dtype} and {b[0].dtype}")
+    made = _grouped_by_rows(mat_a, mat_b, a[0], b[0], offs)
+    if bias is not None:
+        made = made + bias
+    return made.to(mat_a.dtype if output_dtype is None else output_dtype)
+
+
+def _grouped_by_rows(a: Tensor, b: Tensor, scale_a: Tensor, scale_b: Tensor, offs: Tensor | None) -> Tensor:
+    """The products, in float32."""
+    a, b = a.to(dt.float32), b.to(dt.float32)
+    if a.ndim == b.ndim == 2:  # groups of the summed dimension
+        made = grouped_mm(a, b, offs=offs)
+        return made * scale_a.reshape(made.shape[0], -1, 1) * scale_b.reshape(made.shape[0], 1, -1)
+    return grouped_mm(a * scale_a.unsqueeze(-1), b * scale_b.unsqueeze(-2), offs=offs)

@@ -1,0 +1,2 @@
+"""Where libraries import parts of `torch.library` from."""
+from ..library import triton_op, wrap_triton  # noqa: F401

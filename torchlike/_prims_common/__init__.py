@@ -1,0 +1,83 @@
+"""The questions about dtypes, shapes and strides that libraries ask `torch._prims_common`."""
+from __future__ import annotations
+
+from .._tensor import Tensor
+from .checking import (  # noqa: F401
+    check,
+    check_same_device,
+    check_same_dtype,
+    check_same_shape,
+    extract_shape,
+    is_cpu_scalar_tensor,
+)
+from .dtypes import (  # noqa: F401
+    ELEMENTWISE_TYPE_PROMOTION_KIND,
+    REDUCTION_OUTPUT_TYPE_KIND,
+    RETURN_TYPE,
+    Number,
+    NumberType,
+    NumberTypeType,
+    can_safe_cast_to,
+    corresponding_complex_dtype,
+    corresponding_real_dtype,
+    dtype_or_default,
+    dtype_to_type,
+    elementwise_dtypes,
+    get_computation_dtype,
+    get_dtype,
+    get_higher_dtype,
+    get_higher_type,
+    is_boolean_dtype,
+    is_complex_dtype,
+    is_float_dtype,
+    is_grad_dtype,
+    is_integer_dtype,
+    is_low_precision_dtype,
+    is_weakly_lesser_type,
+    number_type,
+    reduction_dtypes,
+    set_correction,
+    type_to_dtype,
+)
+from .shapes import (  # noqa: F401
+    DimsSequenceType,
+    DimsType,
+    ShapeType,
+    StrideType,
+    apply_perm,
+    canonicalize_dim,
+    canonicalize_dims,
+    compute_reduction_output_shape,
+    compute_required_storage_length,
+    extract_dims_from_varargs,
+    extract_shape_from_varargs,
+    infer_size,
+    infer_size_shapes,
+    invert_perm,
+    is_expandable_to,
+    is_same_shape,
+    is_valid_permutation,
+    prod,
+    reduction_dims,
+    validate_no_repeating_dims,
+)
+from .strides import (  # noqa: F401
+    clone_preserve_strides,
+    compute_elementwise_output_strides,
+    is_channels_last_contiguous,
+    is_channels_last_contiguous_2d,
+    is_channels_last_contiguous_3d,
+    is_contiguous,
+    is_contiguous_for_memory_format,
+    is_contiguous_or_false,
+    is_non_overlapping_and_dense_or_false,
+    make_channels_last_1d_strides_for,
+    make_channels_last_2d_strides_for,
+    make_channels_last_3d_strides_for,
+    make_channels_last_strides_for,
+    make_contiguous_strides_for,
+    suggest_memory_format,
+)
+
+TensorLike = TensorLikeType = Tensor
+TensorSequenceType = list[Tensor] | tuple[Tensor, ...]
