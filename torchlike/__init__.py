@@ -35,6 +35,7 @@ from ._core.dtype import (  # noqa: F401
     float8_e4m3fnuz,
     float8_e5m2,
     float8_e5m2fnuz,
+    float4_e2m1fn_x2,
     float8_e8m0fnu,
     float16,
     float32,

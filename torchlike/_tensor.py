@@ -218,7 +218,7 @@ class Tensor(Fields, metaclass=Shown):
         if value.array is program.META_ARRAY:
             if value.__class__ is Value:
                 out._layout = made_layout
-            elif out._dispatches:
+            elif out is not None and out._dispatches:  # None: what a class may return
                 out._base = value.tensor if value.tensor._base is None else value.tensor._base
             return out
         self._shows(out, (op, numbers, statics), made_layout)

@@ -31,7 +31,7 @@ from ..mps import is_available as _mps_is_available  # noqa: F401  (tests of pyt
 from ..ops.linalg_common import LinAlgError as _LinAlgError  # noqa: F401  (botorch)
 from ..ops.random import Generator  # noqa: F401
 from ..ops.storages import StorageBase  # noqa: F401
-from . import _autograd, _fft, _functorch, _linalg, _nn, _special  # noqa: F401
+from . import _autograd, _cpu, _fft, _functorch, _linalg, _nn, _special  # noqa: F401
 
 _TensorMeta = type(Tensor)
 _TensorBase = TensorBase = Tensor  # what all tensors are instances of

@@ -40,7 +40,7 @@ class dtype(metaclass=Shown):
         if self.category == BOOL:
             return "b8"
         letters, bits, rest = re.fullmatch(r"([a-z]+)(\d+)_?(.*)", self.name).groups()
-        return {"float": "f", "bfloat": "bf", "complex": "c", "int": "i", "uint": "u", "bits": "b"}.get(letters, letters) + bits + rest
+        return {"float": "f", "bfloat": "bf", "complex": "c", "int": "i", "uint": "u", "bits": "b"}.get(letters, letters) + bits + rest.replace("_", "")
 
     @property
     def is_quantized(self) -> bool:
@@ -127,11 +127,12 @@ _REAL = {complex32: float16, complex64: float32, complex128: float64}
 _BY_NP = {d.np: d for d in _by_name.values() if d is not complex32}
 
 
-# types that no array has: quantized tensors hold integers of other types, and PyTorch itself only names integers of less than eight bits
+# types that no array has: quantized tensors hold integers of other types, and PyTorch itself hardly more than names those of less than eight bits
 qint8, qint32, quint8 = dtype("qint8", None, INT, "QInt8", np.int8), dtype("qint32", None, INT, "QInt32", np.int32), dtype("quint8", None, INT, "QUInt8", np.uint8)
 quint4x2, quint2x4 = dtype("quint4x2", None, INT, "QUInt4x2", np.uint8), dtype("quint2x4", None, INT, "QUInt2x4", np.uint8)
 uint1, uint2, uint3, uint4, uint5, uint6, uint7 = (dtype(f"uint{bits}", None, INT, f"UInt{bits}") for bits in range(1, 8))
 int1, int2, int3, int4, int5, int6, int7 = (dtype(f"int{bits}", None, INT, f"Int{bits}") for bits in range(1, 8))
+float4_e2m1fn_x2 = dtype("float4_e2m1fn_x2", None, FLOAT, "Float4_e2m1fn_x2")  # two to a byte
 NARROW = frozenset({uint1, uint2, uint3, uint4, uint5, uint6, uint7, int1, int2, int3, int4, int5, int6, int7})
 
 

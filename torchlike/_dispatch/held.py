@@ -159,10 +159,10 @@ def make_wrapper(cls: type, shape: Any, dtype: Any, device: Any, strides: Any, o
 
 def take_facts(t: Tensor, other: Tensor) -> None:
     """`t.data = other`: shape, dtype, device and data; what programs stored on t stays."""
-    if not t._dispatches or (t._storage.data is None) != (other._dispatches and other._storage.data is None):
+    if not t._dispatches or other._dispatches and (t._storage.data is None) != (other._storage.data is None):
         raise RuntimeError("Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have incompatible tensor type.")
     t._value, t._layout = Outline(other._value.aval, META_ARRAY), other._layout
-    if t._storage.data is not None:
+    if t._storage.data is not None or not other._dispatches:  # of a plain tensor, one that had no data has some from now on
         t._storage.data = (other._storage.data if other._dispatches else other)._alias()
     if isinstance(t._edge, _tensor.AccumulateGrad):
         t._edge.aval = t._value.aval
@@ -197,7 +197,7 @@ def _view(self: Tensor, op: Any, statics: tuple, *numbers: int) -> Tensor:
     if dispatching.disabled:
         return data_of(self)._view(op, statics, *numbers)
     made = Tensor._view(self, op, statics, *numbers)
-    if made._dispatches:
+    if made is not None and made._dispatches:
         made._storage.writes = self._storage.writes
     return made
 

@@ -6,8 +6,17 @@ from typing import Any
 
 from .._core import program
 from . import amp  # noqa: F401
+from .capabilities import (  # noqa: F401
+    _is_amx_fp16_supported,
+    _is_amx_tile_supported,
+    _is_avx2_supported,
+    _is_avx512_bf16_supported,
+    _is_avx512_supported,
+    _is_vnni_supported,
+    get_capabilities,
+)
 
-__all__ = ["Event", "Stream", "StreamContext", "current_device", "current_stream", "device_count", "is_available", "is_initialized", "set_device",
+__all__ = ["Event", "Stream", "StreamContext", "current_device", "current_stream", "device_count", "get_capabilities", "is_available", "is_initialized", "set_device",
            "stream", "synchronize"]
 
 _NAME = "cpu"

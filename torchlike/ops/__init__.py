@@ -94,6 +94,8 @@ def __getattr__(name: str):
         raise _alias.missing(name, __name__)
     if name in ("_c10d_functional", "_c10d_functional_autograd", "c10d_functional"):
         from ..distributed import _functional_operators  # noqa: F401  (defines them)
+    if name == "quantized_decomposed":
+        from ..ao.quantization.fx import _decomposed  # noqa: F401
     if name == "c10d":
         from ..distributed import _c10d_operators  # noqa: F401
     from .._custom_op import own_namespace
