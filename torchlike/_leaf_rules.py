@@ -144,7 +144,7 @@ for _name, _op, *_how in (
     ("std", "std", "correction", lambda x, dims, keepdim, correction: [x, list(dims), {"correction": correction, "keepdim": keepdim}]),
     ("cumsum", "cumsum", "default", lambda x, dim, dtype: [x, dim, *([{"dtype": dtype}] if dtype is not x.dtype else [])]),
     ("to_copy", "_to_copy", "default", lambda x, dtype: [x, {"dtype": dtype}]),
-    ("cat", "cat", "default", lambda *args: [list(args[:-1]), args[-1]]),
+    *((name, name, "default", lambda *args: [list(args[:-1]), args[-1]]) for name in ("cat", "stack")),
     ("constant", "full", "default", lambda value, shape, dtype, device: [list(shape), value, {"dtype": dtype, "device": device}]),
     ("full", "full", "default", lambda value, shape, dtype, device: [list(shape), value, {"dtype": dtype, "device": device}]),
     # views

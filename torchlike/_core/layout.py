@@ -156,9 +156,9 @@ def like(a: Layout) -> Layout | None:
     """The layout of a fresh tensor that preserves a's memory format; None when that is contiguous."""
     if a.__class__ is Examples:
         return joined(a.shape, (a,))
-    if 0 in a.shape or is_dense(a):
-        return None if a.strides == contiguous_strides(a.shape) else Layout(a.shape, a.strides, 0)
-    return combined(a.shape, (a,))
+    if a.strides == contiguous(a.shape).strides:
+        return None
+    return Layout(a.shape, a.strides, 0) if 0 in a.shape or is_dense(a) else combined(a.shape, (a,))
 
 
 @functools.lru_cache(maxsize=4096)

@@ -144,7 +144,7 @@ def raise_lost(v: Value):
 
 
 class _State:
-    __slots__ = ("program", "waiting", "limit", "capture", "loop", "whole", "elements")
+    __slots__ = ("program", "waiting", "limit", "capture", "loop", "whole", "elements", "samples")
 
 
 state = _State()
@@ -154,6 +154,7 @@ state.limit = LONGEST
 state.loop = None  # the Loop that the last programs may be of, as long as they end by their length
 state.whole = False  # while record_all notes where a sequence leads, all of which is recorded then
 state.elements = None  # a program that has nothing in it yet while a loop over parts of tensors runs: views and what it does with few numbers are done at once
+state.samples = False  # while a dataset makes samples: small operations are done at once, so that a batch is an input and not an operation for each sample
 state.capture = None  # what torch.compile collects while it traces a call: see _compile.py
 lock = threading.RLock()
 _new = object.__new__
@@ -252,7 +253,7 @@ def _at_once(op: Op, values: list, statics: tuple, prog: Program) -> tuple | Non
     except Exception:  # raised where it is recorded
         return None
     if state.limit:
-        if not (state.elements is prog and (op.free or runs.is_tiny(plan))) and not runs.goes_on(plan):
+        if not (runs.is_small(plan) if state.samples else state.elements is prog and (op.free or runs.is_tiny(plan))) and not runs.goes_on(plan):
             return None
     elif not runs.is_small(plan):  # op by op, there is no program to be part of
         return None
@@ -284,7 +285,7 @@ def _may_compute(prog: Program) -> bool:
 
 def computes_at_once() -> bool:
     """Whether a small operation on what the host has would be computed at once, whatever it is."""
-    return not state.program.results and (runs.are_expected() or not state.limit) and _may_compute(state.program)
+    return not state.program.results and (state.samples or runs.are_expected() or not state.limit) and _may_compute(state.program)
 
 
 def _share(array: np.ndarray, values: list) -> None:

@@ -136,7 +136,7 @@ def _of_pieces(calls: list[Call]) -> set[int]:
     """Gradients, computed as they are read, of what was joined of many pieces. Each piece's would be computed where that is read; in DenseNet, where a
     layer normalizes the results of all before it, a layer's gradient is a sum over all after it, and such code grows with the square of the depth."""
     fused = {v for call in calls if fuses(call.plan.op) or forward(call.plan.op).normalizes for v, a in zip(call.outs, call.plan.outs) if a.numel >= LARGE}
-    joined = [call for call in calls if isinstance(call.plan.op, BackwardOp) and call.plan.op.forward.name == "cat" and len(call.outs) >= PIECES]
+    joined = [call for call in calls if isinstance(call.plan.op, BackwardOp) and call.plan.op.forward.name in ("cat", "stack") and len(call.outs) >= PIECES]
     return {values(call)[-1] for call in joined} & fused
 
 

@@ -375,6 +375,11 @@ def _cat(d):
     return tuple(parts)
 
 
+@rule("stack")
+def _stack(d):
+    return tuple([lambda i=i: aten.select.int(d.g, d.statics[-1], i) for i in range(len(d.avals))])
+
+
 @rule("gather", reads=((1,),))
 def _gather(d):
     return lambda: zeros(d.g, d.shape()).scatter_add(d.statics[0], d[1], d.g), None

@@ -217,13 +217,34 @@ def read_element(t: Tensor, index: int | Tensor | tuple) -> Tensor | None:
             return None
         a = t._value.aval
         element = Value(aval((), a.dtype, a.device), np.array(t._value.array[places]))
-    st, out = t._ensure_storage(), _new(Tensor)
-    out._value, out._storage, out._seen, out._base = element, st, st.version, t
     if len(places) == 1:
-        out._chain, offset = ((SELECT_AT, places, (0,)),), places[0]
+        link, offset = (SELECT_AT, places, (0,)), places[0]
     else:
-        out._chain, offset = (_link(places),), sum(map(mul, places, contiguous(a.shape).strides))
-    out._layout = _new_layout(Layout, ((), (), offset))
+        link, offset = _link(places), sum(map(mul, places, contiguous(a.shape).strides))
+    return _view(t, element, link, _new_layout(Layout, ((), (), offset)))
+
+
+def read_row(t: Tensor, i: int) -> Tensor | None:
+    """t[i] of a matrix, or of more dimensions, as a view that NumPy makes at once; None where it must be recorded."""
+    a = t._value.aval
+    shape = a.shape
+    if len(shape) < 2 or t.__class__ is not Tensor or not -shape[0] <= i < shape[0] or not is_plain(t):
+        return None
+    i += shape[0] if i < 0 else 0
+    with program.lock:
+        array = t._value.array
+        if array.__class__ is not np.ndarray:
+            return None
+        row = Value(aval(shape[1:], a.dtype, a.device), array[i])
+        row.shared = t._value.shared = True
+    strides = contiguous(shape).strides
+    return _view(t, row, (SELECT_AT, (i,), (0,)), _new_layout(Layout, (shape[1:], strides[1:], i * strides[0])))
+
+
+def _view(t: Tensor, value: Value, link: tuple, layout: Layout) -> Tensor:
+    """A tensor that shows what `link` takes of t, a tensor without a graph."""
+    st, out = t._ensure_storage(), _new(Tensor)
+    out._value, out._storage, out._seen, out._base, out._chain, out._layout = value, st, st.version, t, (link,), layout
     if not mode.enabled:
         out._several = None, 0, out._written, UNDER_INFERENCE if mode.inference else UNDER_NO_GRAD
     return out

@@ -18,7 +18,7 @@ from .._public import FUNCTIONS
 from .._tensor import Tensor, apply
 from .._writing import check_apart
 from .basic import to_device
-from .element_writes import Loop, changed, is_element, read_element, write_element
+from .element_writes import Loop, changed, is_element, read_element, read_row, write_element
 from .from_data import place
 from .index_kernels import INDEX, INDEX_PUT, INDEX_PUT_MASK, take_shape
 from .index_parsing import MASKS, cuts_of, dims_used, from_start, items_of, parsed, refuse_many, refuse_part_of_number
@@ -42,6 +42,8 @@ def getitem(self: Tensor, index) -> Tensor:
     if adds and (made := read_part(self, index)) is not None:
         return made
     if cls is int:
+        if program.state.samples and not program.state.program.results and (made := read_row(self, index)) is not None:
+            return made
         shape = self._value.aval.shape
         if not shape:
             refuse_part_of_number(index)

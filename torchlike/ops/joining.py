@@ -25,7 +25,6 @@ from .._tensor import Tensor, apply, as_tensor_value
 from .choosing import choose
 from .known import nobody_watches
 from .materializing import once
-from .shape_views import UNSQUEEZE
 
 MANY = 8  # tensors; so many that are known already are joined at once, and fewer where other small operations would be
 
@@ -130,6 +129,30 @@ CAT = _Cat("cat", lambda xp, *rest: xp.concatenate(rest[:-1], axis=rest[-1]), vj
 CAT.asks = ("cat",)
 
 
+class _Stack(Op):
+    """Tensors of one shape side by side; promotes its inputs."""
+
+    def make(self, avals, statics) -> Plan:
+        dim, shape, out = statics[0], avals[0].shape, result_dtype(*avals)
+        made = (*shape[:dim], len(avals), *shape[dim:])
+
+        def run(xp, *arrays):
+            return xp.stack([cast(xp, x, out.np) for x in arrays], axis=dim)
+        plan = Plan(self, avals, statics, (made, out), run, common_device(self, avals, statics))
+        if all(a.dtype is out for a in avals):
+            plan.exact, plan.host = True, lambda *arrays: _stacked(arrays, dim)
+        return plan
+
+
+def _stack_vjp(xp, g, plan, needs):
+    dim = plan.statics[0]
+    return [None if not need else g[(slice(None),) * dim + (i,)] if xp is np else lax.index_in_dim(g, i, dim, False) for i, need in enumerate(needs)]
+
+
+STACK = _Stack("stack", lambda xp, *rest: xp.stack(rest[:-1], axis=rest[-1]), vjp=_stack_vjp)
+STACK.asks = ("stack",)
+
+
 @public(method=False, out=True, names=("concat", "concatenate"))
 def cat(tensors: Tensors, dim: int = 0) -> Tensor:
     """Tensors joined along an existing dimension."""
@@ -179,9 +202,7 @@ def stack(tensors: Tensors, dim: int = 0) -> Tensor:
             raise TypeError(f"expected Tensor as element {i} in argument 0, but got {class_name(t)}")
         if t._value.aval.shape != first:
             raise RuntimeError(f"stack expects each tensor to be equal size, but got {list(first)} at entry 0 and {list(t.shape)} at entry {i}")
-    if not 3 <= len(first) <= 5:  # no strides to look at later, so no views are needed
-        return named(cat([apply(UNSQUEEZE, (t,), (d,)) for t in tensors], d), "StackBackward0", *tensors)
-    out = named(cat([t.unsqueeze(d) for t in tensors], d), "StackBackward0", *tensors)
+    out = apply(STACK, tensors, (d,))
     if d < len(first) and _all_channels_last(tensors, first):  # lie as joined along d, which then is split
         strides = channels_last_strides((*first[:d], len(tensors) * first[d], *first[d + 1:]))
         out._layout = Layout(out._value.aval.shape, (*strides[:d], first[d] * strides[d], *strides[d:]), 0)

@@ -236,6 +236,13 @@ def _cat(g: Graph, *args: Any) -> Var:
     return xs[0] if len(xs) == 1 else g.op("Concat", *xs, axis=dim)
 
 
+@translates("stack")
+def _stack(g: Graph, *args: Any) -> Var:
+    *xs, dim = args
+    xs = [g.op("Unsqueeze", g.cast(x, g.results[0][1]), [dim]) for x in xs]
+    return xs[0] if len(xs) == 1 else g.op("Concat", *xs, axis=dim)
+
+
 @translates("repeat")
 def _repeat(g: Graph, x: Var, reps: tuple) -> Var:
     if len(reps) > x.ndim:

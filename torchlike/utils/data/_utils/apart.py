@@ -26,6 +26,10 @@ class Fetches:
             with program.immediate():
                 return fetch(index)
         before = program.trie.size
-        data = fetch(index)
+        program.state.samples = True
+        try:
+            data = fetch(index)
+        finally:
+            program.state.samples = False
         self._new = self._new + 1 if program.trie.size > before else 0
         return data
