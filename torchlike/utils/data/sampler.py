@@ -5,7 +5,7 @@ import itertools
 from collections.abc import Iterable, Iterator, Sequence, Sized
 from typing import Generic, TypeVar
 
-from torchlike._core.dtype import float64, int64
+from torchlike._core.dtype import float64
 from torchlike._functions import torch
 from torchlike.ops.random import Generator
 
@@ -69,7 +69,7 @@ class RandomSampler(Sampler[int]):
         generator = self.generator
         if generator is None:
             generator = Generator()
-            generator.manual_seed(int(torch.empty((), dtype=int64).random_().item()))
+            generator.manual_seed(torch.tensor(0).random_().item())
         at_once = self.DRAWS_AT_ONCE if self.replacement else n
         whole, rest = divmod(self.num_samples, at_once)
         if self.replacement:
