@@ -5,7 +5,7 @@ import inspect
 from importlib import import_module
 
 import pytest
-from same import error, same
+from same import caught, error, same
 
 
 def part(torch, name):
@@ -273,3 +273,10 @@ def test_triton_is_not_there(torch):
 def test_what_distributed_nn_hands_on(torch):  # lejepa
     nn, functional = part(torch, "distributed.nn"), part(torch, "distributed.nn.functional")
     return [owner.ReduceOp is torch.distributed.ReduceOp and owner.group is torch.distributed.group for owner in (nn, functional)]
+
+
+@same
+def test_assembly_is_refused_on_the_cpu(torch):  # torchao's mx_formats, which transformers imports
+    f = part(torch, "_higher_order_ops.inline_asm_elementwise").inline_asm_elementwise
+    given = {"asm_str": "add.f32 $0, $1, $2;", "constraints": "=f,f,f", "dtype": torch.float32}
+    return caught(f, torch.ones(2), torch.ones(2), **given), caught(f, torch.ones(2), **given, is_pure=False), error(f, **given)

@@ -264,6 +264,13 @@ def test_types_of_narrow_integers_are_names(torch):
 
 
 @same
+def test_float4_is_a_name(torch):
+    d = torch.float4_e2m1fn_x2
+    return (repr(d), type(d) is torch.dtype, d.itemsize, d.is_floating_point, d.is_signed, d.is_complex, d.abbr, d.to_real() is d, error(d.to_complex),
+            torch.can_cast(d, torch.float32), torch.promote_types(d, d) is d, error(torch.promote_types, d, torch.float32), error(torch.ones(2).to, d))
+
+
+@same
 def test_which_tensor_it_is(torch):
     x = torch.nn.Parameter(torch.ones(2))
     known = x._cdata

@@ -228,9 +228,16 @@ def call_operator(operator: Callable, function: Callable, args: tuple, kwargs: d
     if not any(_of_this_library(type(x)) for x in found):
         return handle_torch_function(operator, relevant, *args, **kwargs)
     if operator.__module__ != "torch._ops.aten":
+        if any(qualified_name(operator) in getattr(type(x), "_operators", ()) for x in found):
+            return handle_torch_function(operator, relevant, *args, **kwargs)
         return function(*args, **kwargs)
     name = operator.__name__.partition(".")[0]
     return (getattr(sys.modules[__package__], name, None) or getattr(Tensor, name, None) or function)(*args, **kwargs)
+
+
+def qualified_name(operator: Callable) -> str:
+    """`namespace::name` of an operator or of one of its overloads."""
+    return getattr(operator, "_overloadpacket", operator)._qualified_op_name
 
 
 def _of_this_library(cls: type) -> bool:

@@ -9,7 +9,7 @@ from shown import show
 from torch import nn
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.tensor import DTensor, Partial, Replicate, Shard, distribute_module, distribute_tensor, full, ones, zeros
-from torch.distributed.tensor.experimental import local_map
+from torch.distributed.tensor.experimental import local_map, register_sharding
 
 dist.init_process_group("gloo")
 rank, world = dist.get_rank(), dist.get_world_size()
@@ -252,6 +252,32 @@ for wrong in ((None, [Shard(1)], None), ([Shard(1)], [Shard(1)]), ([Shard(1)], [
     attempt("in_placements", lambda wrong=wrong: local_map(product, None, wrong)(w, x, 2.0))
 for wrong in ([Partial()], ([Partial()], [Partial()])):
     attempt("out_placements", lambda wrong=wrong: local_map(product, wrong, redistribute_inputs=True)(w, x.redistribute(placements=[Shard(0)]), 2.0))
+
+# a program's own rules for operators
+@torch.library.custom_op("of_dtensors::scaled_and_summed", mutates_args=())
+def scaled_and_summed(x: torch.Tensor, w: torch.Tensor, n: int) -> tuple[torch.Tensor, torch.Tensor]:
+    return x * n + w, x.sum(1)
+
+
+scaled_and_summed.register_fake(lambda x, w, n: (torch.empty_like(x), x.new_empty(x.shape[0])))
+
+
+@register_sharding(torch.ops.of_dtensors.scaled_and_summed.default)
+def lies(x, w, n):
+    show("asked", tuple(x.shape), tuple(w.shape), n)
+    return [([Replicate(), Replicate()], [Replicate(), Replicate(), None]), ([Shard(0), Shard(0)], [Shard(0), Replicate(), None]),
+            ([Shard(1), Partial()], [Shard(1), Shard(0), None])]
+
+
+register_sharding(torch.ops.aten.cumsum.default)(
+    lambda x, dim, **kwargs: [([Replicate()], [Replicate(), None]), *(([Shard(d)], [Shard(d), None]) for d in range(2) if d != dim)])
+vector = torch.arange(4.0)
+for x, w in ((Shard(0), Replicate()), (Replicate(), Replicate()), (Shard(1), Shard(0)), (Shard(1), Replicate()), (Shard(0), Shard(0))):
+    for made in torch.ops.of_dtensors.scaled_and_summed(distribute_tensor(whole, mesh, [x]), n=3, w=distribute_tensor(vector, mesh, [w])):
+        show("by a rule", made.placements, tuple(made.shape), tuple(made.to_local().shape), numbers(made))
+for d in (rows, columns):
+    made = torch.cumsum(d, 0)
+    show("by a rule", made.placements, tuple(made.to_local().shape), numbers(made))
 
 # refusals
 attempt("mixed", lambda: rows + whole)

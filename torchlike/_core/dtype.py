@@ -65,7 +65,7 @@ class dtype(metaclass=Shown):
 
     def to_complex(self) -> dtype:
         """The complex type of this precision; RuntimeError where torch has none."""
-        if self.category < FLOAT:
+        if self.category < FLOAT or self is float4_e2m1fn_x2:
             raise RuntimeError(f"Unknown Complex ScalarType for {self.short}")
         return complex_of(self)
 
@@ -168,8 +168,8 @@ def promote_types(type1: dtype, type2: dtype) -> dtype:
         if d.is_quantized:
             raise RuntimeError("promoteTypes with quantized numbers is not handled yet; figure out what the correct rules should be, offending types: "
                                f"{a.short} {b.short}")
-        if d in FLOAT8:
-            raise RuntimeError(f"Promotion for Float8 Types is not supported, attempted to promote {a.short} and {b.short}")
+        if d in FLOAT8 or d is float4_e2m1fn_x2:
+            raise RuntimeError(f"Promotion for Float{8 * d.itemsize if d in FLOAT8 else 4} Types is not supported, attempted to promote {a.short} and {b.short}")
     for d, other in ((a, b), (b, a)):
         if (d in _BAREBONES or d in NARROW) and other.category != FLOAT:
             raise RuntimeError(f"Promotion for uint16, uint32, uint64 types is not supported, attempted to promote {a.short} and {b.short}")

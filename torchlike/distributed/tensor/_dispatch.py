@@ -7,14 +7,16 @@ from collections.abc import Callable
 from typing import Any
 
 from ..._core.layout import contiguous
+from ..._ops import OpOverload, OpOverloadPacket
 from ..._public import first_name
 from ..._tensor import Tensor
-from ...overrides import DisableTorchFunctionSubclass
+from ...overrides import DisableTorchFunctionSubclass, qualified_name
 from ...utils._pytree import tree_leaves, tree_map_only
 from . import _lookups, _losses, _pointwise, _products, _reductions, _views
 from ._call import _STRIDES_KEPT, Call, replicated
 from ._dtensor import DTensor, gradient_placements, marked, piece, placed_piece
 from ._layout import moved
+from ._registered import OWN_RULES
 from .placement_types import Partial, Replicate
 
 replicating = contextvars.ContextVar("replicating", default=False)  # whether plain tensors count as replicated ones
@@ -50,7 +52,7 @@ _OWN = {"dtype", "device", "requires_grad", "is_leaf", "grad_fn", "layout", "ite
 
 
 def _dispatch(cls: type, func: Callable, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
-    kwargs, name = kwargs or {}, first_name(func)
+    kwargs, name = kwargs or {}, qualified_name(func) if isinstance(func, (OpOverload, OpOverloadPacket)) else first_name(func)
     if name in ("__get__", "__set__"):
         name = _PROPERTIES.get(id(func.__self__), name) if name == "__get__" else "__set__"
     if name in _FACTS and isinstance(args[0], DTensor):
@@ -64,7 +66,7 @@ def _dispatch(cls: type, func: Callable, types: Any, args: tuple = (), kwargs: d
     call = Call(func, name, args, kwargs)
     if name.startswith("_foreach_"):
         return _pointwise.each(call) if len(call.tensors) > sum(isinstance(a, (list, tuple)) for a in args) else _one_each(call)
-    rule = RULES.get(name)
+    rule = OWN_RULES.get(name) or RULES.get(name)
     result = NotImplemented if rule is None or "out" in kwargs else rule(call)
     return _whole(call) if result is NotImplemented else result
 

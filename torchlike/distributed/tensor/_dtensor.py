@@ -23,6 +23,7 @@ class DTensor(Tensor):
     """A tensor over a mesh; made by `distribute_tensor` or `DTensor.from_local`."""
 
     _plain = True  # what the engine makes of one is a local tensor
+    _operators: ClassVar[dict[str, Callable]] = {}  # a program's own rules for operators, by their names
     _handle: ClassVar[Callable]  # the __torch_function__ that the first DTensor switches on
 
     @staticmethod

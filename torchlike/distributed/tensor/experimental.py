@@ -4,8 +4,9 @@ from collections.abc import Iterator
 
 from ._dispatch import replicating
 from ._local_map import local_map
+from ._registered import register_sharding
 
-__all__ = ["implicit_replication", "local_map"]
+__all__ = ["implicit_replication", "local_map", "register_sharding"]
 
 
 @contextlib.contextmanager
