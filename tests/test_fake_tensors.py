@@ -165,3 +165,15 @@ def test_asking_costs_nothing():
                    "from torchlike._subclasses.fake_tensor import FakeTensor, FakeTensorMode; "
                    "print(isinstance(torch.ones(2), FakeTensor), _tensor.record is program.record); FakeTensorMode(); print(_tensor.record is program.record)")
     assert made.stdout.split() == ["False", "True", "False"]
+
+
+def test_operations_on_meta_know_one_device_after_the_mode(subject):
+    """What the mode asked of a factory by its operator had a device of its own, which later operations were told of: an error there, KeyError in compiled programs."""
+    x = subject.ones(5, device="meta")
+    with fake(subject).FakeTensorMode() as mode:
+        aten = subject.ops.aten
+        mode.dispatch(aten.arange.default, (), (7,), {"device": subject.device("cpu"), "dtype": subject.int64})
+        mode.dispatch(subject.ops.torchlike.arange.default, (), (0, 1), {"statics": (9, subject.int64, subject.device("cpu"))})
+    for n in (7, 9):
+        made = subject.arange(n, device="meta")
+        assert made.device is x.device and (made.unsqueeze(-1) + x).shape == (n, 5)

@@ -228,6 +228,45 @@ def test_decompositions(torch):
 
 
 @same
+def test_numbers_drawn_of_parameters(torch):
+    """By operators, with gradients of zero; nothing is drawn while a graph is written of tensors without data."""
+    p, make_fx = torch.rand(4, 5), fx(torch).make_fx
+
+    def gradient(p):
+        leaf = p.detach().requires_grad_()
+        return torch.autograd.grad((torch.normal(leaf, 1.5) * leaf).sum() + leaf.bernoulli().sum(), leaf)[0]
+    found = []
+    for mode in ("real", "fake"):
+        for f in (lambda p: p.bernoulli(), lambda p: torch.bernoulli(p, 0.3), lambda p: p.multinomial(3), lambda p: torch.multinomial(p, 7, replacement=True),
+                  lambda p: torch.normal(p, p), lambda p: torch.normal(p, 2.0), lambda p: torch.normal(p), lambda p: torch.normal(1.0, p), torch.poisson):
+            module = make_fx(lambda p, f=f: f(p) + 0, tracing_mode=mode)(p)
+            torch.manual_seed(3)
+            found.append((operators(module), module(p)))
+        module = make_fx(gradient, tracing_mode=mode)(p)
+        torch.manual_seed(3)
+        found.append((module(p), [op for op in operators(module) if "normal" in op or "bernoulli" in op]))
+    return found
+
+
+@same
+def test_a_class_the_pytree_was_told_of(torch):
+    """An argument of a graph that is a container of a program's own."""
+    pytree = importlib.import_module(f"{torch.__name__}.utils._pytree")
+
+    class Pair:
+        def __init__(self, a, b):
+            self.a, self.b = a, b
+    pytree.register_pytree_node(Pair, lambda p: ([p.a, p.b], None), lambda values, _: Pair(*values))
+    x = torch.ones(2)
+    module = fx(torch).make_fx(lambda p, y: p.a * 2 + p.b * y)(Pair(x, x * 3), x * 1)
+    try:
+        module(x, x)
+    except Exception as e:
+        refused = type(e).__name__
+    return module(Pair(x, x), x * 5), refused
+
+
+@same
 def test_refusals(torch):
     make_fx, m = fx(torch).make_fx, importlib.import_module(f"{torch.__name__}._subclasses.fake_tensor")
     x, layer = torch.ones(3), torch.nn.Linear(3, 2)

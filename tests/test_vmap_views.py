@@ -285,3 +285,16 @@ def test_without_data(torch):
     x = torch.empty(3, 4, 5, device="meta")
     y = torch.vmap(lambda t: t[1:], 1)(x)
     return y.shape, y.stride(), torch.vmap(lambda t: t)(x) is x, torch.vmap(lambda t: t.mul_(2))(x) is x, torch.vmap(lambda t: t.T * 2, 1)(x).stride()
+
+
+@same
+def test_factories_after_an_example_are_written_apart(torch):
+    """What is made of an example's shape, and written there, has memory for each; what the function makes by itself is one for all."""
+    x, c, found = torch.randn(3, 4), torch.ones(4), []
+    for f in (torch.zeros_like, torch.ones_like, lambda x: torch.zeros_like(x).fill_(2.0).diag(), lambda x: torch.zeros_like(x) * 2, lambda x: torch.full_like(x, 3.0),
+              lambda x: x.new_zeros(2), lambda x: x.new_ones(2) + 1, lambda x: x.new_full((2,), 1), lambda x: torch.empty_like(x).zero_(),
+              lambda x: torch.zeros_like(x).copy_(c), lambda x: torch.zeros(2), lambda x: torch.zeros(2) + 1, lambda x: torch.arange(2), lambda x: c, lambda x: c + 1,
+              lambda x: torch.zeros_like(c)):
+        made = torch.vmap(f)(x)
+        found.append((made.clone(), made.stride(), caught(made.mul_, 2)))
+    return found

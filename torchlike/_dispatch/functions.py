@@ -169,7 +169,40 @@ def _dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool
     return input.mul_(kept) if inplace else input * kept
 
 
-HANDED: dict[str, Callable] = {"split": _split, "chunk": _chunk, "unbind": _unbind, "stack": _stack, "addmm": _product("addmm"), "baddbmm": _product("baddbmm"),
+def _drawn(name: str, func: Any, parameters: tuple, rest: tuple, generator: Any, out: Tensor | None) -> Tensor:
+    """Numbers drawn for tensors' values, to which they pass on gradients of zero."""
+    named = {} if generator is None else {"generator": generator}
+    places = [i for i, x in enumerate(parameters) if isinstance(x, Tensor)]
+
+    def call(*tensors: Tensor) -> Tensor:
+        given = dict(zip(places, tensors))
+        return _leaves.hand_on(func, *[given.get(i, x) for i, x in enumerate(parameters)], *rest, **named)
+
+    def back(needs: tuple, saved: tuple, g: Tensor) -> list:
+        return [zeros(g, list(t.shape)) if need else None for need, t in zip(needs, saved)]
+    made = run_as(name, back, call, *[parameters[i] for i in places])
+    return made if out is None else out.copy_(made)
+
+
+def _bernoulli(input: Tensor, p: float | None = None, *, generator: Any = None, out: Tensor | None = None) -> Tensor:
+    return _drawn("Bernoulli", aten.bernoulli.default if p is None else aten.bernoulli.p, (input,), () if p is None else (p,), generator, out)
+
+
+def _multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, generator: Any = None, out: Tensor | None = None) -> Tensor:
+    return _drawn("Multinomial", aten.multinomial.default, (input,), (num_samples, replacement) if replacement else (num_samples,), generator, out)
+
+
+def _normal(mean: Any = 0.0, std: Any = 1.0, *, generator: Any = None, out: Tensor | None = None) -> Tensor:
+    form = "_".join("Tensor" if isinstance(x, Tensor) else "float" for x in (mean, std))
+    return _drawn("Normal", getattr(aten.normal, form), (mean,) if form == "Tensor_float" and std == 1 else (mean, std), (), generator, out)
+
+
+def _poisson(input: Tensor, generator: Any = None) -> Tensor:
+    return _drawn("Poisson", aten.poisson.default, (input,), (), generator, None)
+
+
+HANDED: dict[str, Callable] = {"bernoulli": _bernoulli, "multinomial": _multinomial, "normal": _normal, "poisson": _poisson,
+                               "split": _split, "chunk": _chunk, "unbind": _unbind, "stack": _stack, "addmm": _product("addmm"), "baddbmm": _product("baddbmm"),
                                "masked_fill": _masked_fill, "index_select": _index_select, "sort": _sort, "argsort": _argsort,
                                "one_hot": _one_hot, "dropout": _dropout, "clone": _clone, "contiguous": _contiguous}
 

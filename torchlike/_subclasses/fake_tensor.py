@@ -13,6 +13,7 @@ from typing import Any
 
 from .. import _leaves
 from .._core.aval import aval
+from .._core.device import META as _META
 from .._core.device import default_device
 from .._core.device import device as Device
 from .._core.dtype import bool_, from_numpy_dtype, get_default_dtype, int64
@@ -35,7 +36,6 @@ from ._exceptions import DataDependentOutputException, DynamicOutputShapeExcepti
 __all__ = ["DataDependentOutputException", "DynamicOutputShapeException", "FakeTensor", "FakeTensorConverter", "FakeTensorDeviceMismatchError",
            "FakeTensorMode", "UnsupportedFakeTensorException", "is_fake", "unset_fake_temporarily"]
 
-_META = Device("meta")
 _FACTORIES = frozenset("zeros ones full empty empty_strided rand randn randint randperm normal arange range eye linspace logspace tril_indices triu_indices".split())
 _OF_DATA = frozenset("tensor as_tensor asarray from_numpy scalar_tensor frombuffer".split())  # what these make has data, which is small as a rule
 _DECIDED_BY_DATA = frozenset("_local_scalar_dense equal allclose is_nonzero".split())

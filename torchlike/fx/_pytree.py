@@ -5,7 +5,7 @@ from collections import namedtuple
 from collections.abc import Callable
 from typing import Any
 
-from ..utils._pytree import TreeSpec
+from ..utils._pytree import TreeSpec, tree_flatten
 
 FlattenFuncSpec = Callable[[Any, TreeSpec], list[Any]]
 FlattenFuncExactMatchSpec = Callable[[Any, TreeSpec], bool]
@@ -24,10 +24,12 @@ def tree_flatten_spec(pytree: Any, spec: TreeSpec) -> list[Any]:
     """The leaves of `pytree`, which has the structure `spec`."""
     if spec.is_leaf():
         return [pytree]
-    if spec.type not in SUPPORTED_NODES:
-        raise RuntimeError(f"{type(pytree)} does not have a flatten_fn_spec associated with it. Please register one with "
-                           "torch.fx._pytree.register_pytree_flatten_spec.  If you have serialized your model, make sure that any custom pytrees "
-                           "have been registered before loading it.")
+    if spec.type not in SUPPORTED_NODES:  # one that torch.utils._pytree was told of
+        leaves, found = tree_flatten(pytree)
+        if found != spec:
+            raise RuntimeError(f"Real spec {found} of object {pytree} is different from expected spec {spec}. Please file an issue at "
+                               "https://github.com/pytorch/pytorch/issues/new?template=bug-report.yml")
+        return leaves
     children = SUPPORTED_NODES[spec.type](pytree, spec)
     return [leaf for child, s in zip(children, spec.children()) for leaf in tree_flatten_spec(child, s)]
 

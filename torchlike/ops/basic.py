@@ -5,6 +5,7 @@ import numpy as np
 
 from .._core import device as dev
 from .._core import dtype as dt
+from .._core import program
 from .._core.arrays import cast, to_float8
 from .._core.aval import broadcast_shapes, result_dtype
 from .._core.errors import class_name, not_implemented
@@ -181,7 +182,8 @@ _OVERWRITE = Op("overwrite", lambda xp, old, new: xp.broadcast_to(new, old.shape
 def overwrite(self: Tensor, new: Tensor, repeats: bool = False) -> Tensor:
     """self's content becomes new's (same shape and dtype); self stays in the graph it was in."""
     self._check_write(repeats)
-    if mode.enabled and (self._edge is not None or new._edge is not None):  # a copy is a node of its own, never its source's
+    # a copy is a node of its own, never its source's; inside of vmap, what each example has of its own it goes on having
+    if mode.enabled and (self._edge is not None or new._edge is not None) or program.state.program.__class__ is not program.Program:
         new = apply(_OVERWRITE, (self, new))
     return self._assign(new, repeats)
 

@@ -8,7 +8,7 @@ import numpy as np
 from .._arguments import factory_size, refuse_huge, refuse_learnable
 from .._core import device as dev
 from .._core import dtype as dt
-from .._core import unwritten
+from .._core import program, unwritten
 from .._core.arrays import to_float8
 from .._core.errors import class_name, not_implemented
 from .._core.history import warn
@@ -79,6 +79,17 @@ def filled(shape: tuple, value, dtype: dt.dtype, device) -> Tensor:
     if number.__class__ is int and dtype.category == dt.INT:
         made._value.bounds = (number, number) if made.numel() else (0, -1)
     return made
+
+
+_FOR_EXAMPLES = Op("for_examples", lambda xp, like, made: xp.array(made), shape=lambda like, made: (made.shape, made.dtype), vjp=False)
+
+
+def for_examples(made: Tensor, like: Tensor) -> Tensor:
+    """What a factory made after a tensor: inside of vmap, each example has one of its own where it has a `like` of its own, to write into."""
+    if program.state.program.__class__ is program.Program or made.device is not like.device:
+        return made
+    from .._functorch._trace import innermost  # above this file
+    return made if innermost() is None else apply(_FOR_EXAMPLES, (like, made))
 
 
 def _empty_check(shape):
@@ -245,7 +256,7 @@ def _like(name, value):
     def made(input, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None, pin_memory=False):
         a = input._value.aval
         kind = a.dtype if dtype is None else _check_dtype(dtype)
-        t = constant(a.shape, written(value, kind, layout), kind, a.device if device is None else dev.canonical(device))
+        t = for_examples(constant(a.shape, written(value, kind, layout), kind, a.device if device is None else dev.canonical(device)), input)
         return of_its_class(input, _finish(_zeros_in(layout, laid_out(t, input, memory_format or preserve_format), value, plain), requires_grad))
     made.__name__ = made.__qualname__ = name
     made.__doc__ = f"torch.{name}(input): a tensor of input's shape, dtype and device filled with {value or 0}."
@@ -263,7 +274,8 @@ def full_like(input, fill_value, *, dtype=None, layout=None, device=None, requir
     need_strided(layout, "full")
     a = input._value.aval
     fill_value = plain_number(fill_value)
-    made = filled(a.shape, fill_value, a.dtype if dtype is None else _check_dtype(dtype), a.device if device is None else dev.canonical(device))
+    kind, place = a.dtype if dtype is None else _check_dtype(dtype), a.device if device is None else dev.canonical(device)
+    made = for_examples(filled(a.shape, fill_value, kind, place), input)
     return of_its_class(input, _finish(laid_out(made, input, memory_format or preserve_format), requires_grad))
 
 

@@ -9,7 +9,7 @@ from .._core.history import warn
 from .._public import called
 from .._tensor import Size, Tensor
 from .aliases import of_its_class, shared
-from .creation import _check_dtype, _empty_check, _finish, constant, filled, sized, written
+from .creation import _check_dtype, _empty_check, _finish, constant, filled, for_examples, sized, written
 from .from_data import from_data, legacy
 
 
@@ -24,7 +24,7 @@ def _constant_like(name: str, value):
         shape = as_size(*size) if "size" not in kwargs else as_size(kwargs["size"])
         _empty_check(shape)
         kind, place = _kind(self, dtype, device)
-        return of_its_class(self, _finish(constant(shape, written(value, kind), kind, place), requires_grad))
+        return of_its_class(self, _finish(for_examples(constant(shape, written(value, kind), kind, place), self), requires_grad))
 
     f.__name__ = f.__qualname__ = name
     f.__doc__ = f"A tensor of {value or 0}s of the given size with self's dtype and device."
@@ -41,7 +41,7 @@ def new_full(
     """A tensor of the given size filled with a number, with self's dtype and device."""
     if not isinstance(size, (tuple, list)):
         raise TypeError(f"new_full(): argument 'size' (position 1) must be tuple of ints, not {class_name(size)}")
-    return of_its_class(self, _finish(filled(as_size(size), fill_value, *_kind(self, dtype, device)), requires_grad))
+    return of_its_class(self, _finish(for_examples(filled(as_size(size), fill_value, *_kind(self, dtype, device)), self), requires_grad))
 
 
 def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False) -> Tensor:
