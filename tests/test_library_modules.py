@@ -280,3 +280,12 @@ def test_assembly_is_refused_on_the_cpu(torch):  # torchao's mx_formats, which t
     f = part(torch, "_higher_order_ops.inline_asm_elementwise").inline_asm_elementwise
     given = {"asm_str": "add.f32 $0, $1, $2;", "constraints": "=f,f,f", "dtype": torch.float32}
     return caught(f, torch.ones(2), torch.ones(2), **given), caught(f, torch.ones(2), **given, is_pure=False), error(f, **given)
+
+
+@same
+def test_recompiles_without_limit(torch):  # torchao's optimizers in 8 bits
+    config, utils = part(torch, "_dynamo.config"), part(torch, "_dynamo.utils")
+    before = config.recompile_limit
+    with utils.disable_cache_limit():
+        within = config.recompile_limit, config.accumulated_recompile_limit
+    return within, before == config.recompile_limit

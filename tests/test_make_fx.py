@@ -235,16 +235,19 @@ def test_numbers_drawn_of_parameters(torch):
     def gradient(p):
         leaf = p.detach().requires_grad_()
         return torch.autograd.grad((torch.normal(leaf, 1.5) * leaf).sum() + leaf.bernoulli().sum(), leaf)[0]
+
+    def drawn(f, mode):
+        module = make_fx(f, tracing_mode=mode)(p)
+        torch.manual_seed(3)
+        return module(p), module
     found = []
     for mode in ("real", "fake"):
         for f in (lambda p: p.bernoulli(), lambda p: torch.bernoulli(p, 0.3), lambda p: p.multinomial(3), lambda p: torch.multinomial(p, 7, replacement=True),
-                  lambda p: torch.normal(p, p), lambda p: torch.normal(p, 2.0), lambda p: torch.normal(p), lambda p: torch.normal(1.0, p), torch.poisson):
-            module = make_fx(lambda p, f=f: f(p) + 0, tracing_mode=mode)(p)
-            torch.manual_seed(3)
-            found.append((operators(module), module(p)))
-        module = make_fx(gradient, tracing_mode=mode)(p)
-        torch.manual_seed(3)
-        found.append((module(p), [op for op in operators(module) if "normal" in op or "bernoulli" in op]))
+                  lambda p: torch.normal(p, p), lambda p: torch.normal(p, 2.0), lambda p: torch.normal(p), lambda p: torch.normal(1.0, p), lambda p: torch.poisson(p)):
+            numbers, module = drawn(f, mode)
+            found.append((numbers, operators(module)))
+        numbers, module = drawn(gradient, mode)
+        found.append((numbers, [op for op in operators(module) if "normal" in op or "bernoulli" in op]))
     return found
 
 

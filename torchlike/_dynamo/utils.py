@@ -1,6 +1,13 @@
 """`torch._dynamo.utils`, as far as libraries ask it something."""
+from __future__ import annotations
+
+import contextlib
+import sys
 import warnings
+from collections.abc import Iterator
 from typing import Any
+
+from . import config
 
 
 def is_compile_supported(device_type: Any) -> bool:
@@ -16,3 +23,10 @@ def warn_once(msg: str, stacklevel: int = 1) -> None:
     if msg not in _WARNED:
         _WARNED.add(msg)
         warnings.warn(msg, stacklevel=stacklevel + 1)
+
+
+@contextlib.contextmanager
+def disable_cache_limit() -> Iterator[None]:
+    """Within, the settings that limit how often a function is compiled anew (which torchlike keeps for programs that read them) limit nothing."""
+    with config.patch(recompile_limit=sys.maxsize, accumulated_recompile_limit=sys.maxsize):
+        yield
