@@ -220,10 +220,10 @@ def become_torch() -> None:
         setattr(torch._C, name, value)
     torch._C._debug_only_are_vmap_fallback_warnings_enabled = torch._C._functorch._is_vmap_fallback_enabled = lambda: False
     torch._C._debug_only_display_vmap_fallback_warnings = torch._C._functorch._set_vmap_fallback_enabled = lambda on: None
+    torch.distributed.Backend.register_backend = classmethod(lambda *_, **__: None)  # multi_threaded_pg has one of its own
     quantized = types.ModuleType("torch.backends.quantized")
     quantized.supported_engines, quantized.engine = ["none"], "none"
     sys.modules["torch.backends.quantized"] = torch.backends.quantized = quantized
-    torch.cpu.get_capabilities = lambda: {"avx2": True}
     torch._utils._is_privateuse1_backend_available = lambda: False
     torch._dynamo.config.compiled_autograd = torch._dynamo.config.caching_precompile = False
     for key in "AutogradCPU AutogradCUDA AutogradMPS AutogradXPU FuncTorchBatched Functionalize Autograd".split():

@@ -13,6 +13,7 @@ from ._core.dtype import int32, int64
 from ._core.errors import not_implemented
 from ._ops_backward import BACKWARDS
 from ._ops_forms import FORMS
+from ._ops_inner import INNER
 from ._ops_layers import LAYERS
 from ._public import FUNCTIONS
 from ._tensor import Tensor
@@ -143,7 +144,7 @@ def _overloads() -> dict[str, list[str]]:
     """The overloads of each operator, from a file of lines `overloads: operators`."""
     lines = (Path(__file__).parent / "_overloads.txt").read_text().splitlines()
     found = {name: names.split() for names, _, operators in (line.partition(": ") for line in lines) for name in operators.split()}
-    return {**dict.fromkeys((*BACKWARDS, *_FUNCTIONAL, "_local_scalar_dense", "_unique2"), ["default"]), **found}
+    return {**dict.fromkeys((*BACKWARDS, *INNER, *_FUNCTIONAL, "_local_scalar_dense", "_unique2"), ["default"]), **found}
 
 
 def _function(name: str) -> Callable | None:
@@ -307,6 +308,7 @@ _INNER: dict[str, Callable] = {
     **{f"{f.__name__}_": _in_place(f) for f in (functional.hardsigmoid, functional.hardswish, functional.mish, functional.silu)},
     **LAYERS,
     **FORMS,
+    **INNER,
     **BACKWARDS,
 }
 

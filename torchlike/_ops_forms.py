@@ -169,6 +169,13 @@ def _trilinear(i1: Tensor, i2: Tensor, i3: Tensor, expand1: Sequence[int], expan
     return product.sum(list(sumdim)) if len(sumdim) else product
 
 
+def _embedding_bag(weight: Tensor, indices: Tensor, offsets: Tensor, scale_grad_by_freq: bool = False, mode: int = 0, sparse: bool = False,
+                   per_sample_weights: Tensor | None = None, include_last_offset: bool = False, padding_idx: int = -1) -> tuple:
+    """`torch.embedding_bag`, to which no row is the padding where padding_idx is -1."""
+    return FUNCTIONS["embedding_bag"](weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset,
+                                      padding_idx if padding_idx >= 0 else None)
+
+
 def _aminmax(self: Tensor, dim: int | None = None, keepdim: bool = False) -> tuple[Tensor, Tensor]:
     return tuple(FUNCTIONS["aminmax"](self, dim=dim, keepdim=keepdim))
 
@@ -190,7 +197,7 @@ FORMS: dict[str, Callable] = {
     "_fused_rms_norm": _fused_rms_norm, "_weight_norm_interface": _weight_norm_interface, "norm_except_dim": _norm_except_dim,
     "_safe_softmax": _safe_softmax, "_prelu_kernel": _prelu_kernel, "rrelu_with_noise": _rrelu_with_noise, "log_sigmoid_forward": _log_sigmoid_forward,
     "multilabel_margin_loss_forward": _multilabel_margin_loss_forward, "nll_loss2d": _nll_loss2d,
-    **dict.fromkeys(("_embedding_bag", "_embedding_bag_forward_only"), FUNCTIONS["embedding_bag"]),
+    **dict.fromkeys(("_embedding_bag", "_embedding_bag_forward_only"), _embedding_bag),
     "_fft_c2c": _fft_c2c, "_fft_r2c": _fft_r2c, "_fft_c2r": _fft_c2r,
     "_linalg_eigh": lambda A, UPLO="L", compute_v=True: tuple(linalg.eigh(A, UPLO)) if compute_v else (linalg.eigvalsh(A, UPLO), A.new_zeros(0)),
     "_linalg_eigvals": lambda self: linalg.eigvals(self),
