@@ -220,7 +220,8 @@ def become_torch() -> None:
         setattr(torch._C, name, value)
     torch._C._debug_only_are_vmap_fallback_warnings_enabled = torch._C._functorch._is_vmap_fallback_enabled = lambda: False
     torch._C._debug_only_display_vmap_fallback_warnings = torch._C._functorch._set_vmap_fallback_enabled = lambda on: None
-    torch.distributed.Backend.register_backend = classmethod(lambda *_, **__: None)  # multi_threaded_pg has one of its own
+    torch.distributed.Backend.register_backend = classmethod(lambda cls, name, *_, **__: setattr(cls, name.upper(), name))  # of its own, multi_threaded_pg
+    torch.distributed.Backend.FAKE = "fake"
     quantized = types.ModuleType("torch.backends.quantized")
     quantized.supported_engines, quantized.engine = ["none"], "none"
     sys.modules["torch.backends.quantized"] = torch.backends.quantized = quantized

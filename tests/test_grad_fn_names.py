@@ -68,6 +68,25 @@ def test_graphs(subject, oracle, call):
     assert found[0] == found[1]
 
 
+WRITES = """t.fill_(2.0); t.fill_(2); t.fill_(v[0]); t.zero_(); t[:] = 2.0; t[...] = torch.tensor(2.0); t[:] = v[0]; t[:, :] = 3; t[0:9] = 1.0; t[()] = 1.0; t[1] = 2.0
+t[:] = v; t[None] = 1.0; t.copy_(v); t.uniform_(); t.normal_(); t.exponential_(); t.bernoulli_(0.5); t.bernoulli_(p); t.random_(); t.random_(5); t.random_(2, 5)
+t.log_normal_(); t.cauchy_(); t.geometric_(0.5); t = torch.fill(t, 2.0); t = torch.fill(t, v[0]); t[1:2] = v; e[1:2] = v; e[:] = v; e[:] = v[0]; t[1:2].zero_(); e[1].fill_(v[0])"""
+
+
+@pytest.mark.parametrize("write", [c.strip() for c in WRITES.replace("\n", ";").split(";")])
+def test_graphs_of_writes(subject, oracle, write):
+    """What is written in place of a result, or of a tensor that was in no graph."""
+    def told(node):
+        return node and [type(node).__name__, *([n and n.name() for n, _ in node.next_functions] if type(node).__name__ not in ("CopySlices", "CopyBackwards") else ())]
+    found = []
+    for torch in (subject, oracle):
+        torch.manual_seed(0)
+        names = {"torch": torch, "t": torch.rand(3, 4).requires_grad_() * 1, "e": torch.empty(3, 4), "v": torch.rand(4).requires_grad_(), "p": torch.full((3, 4), 0.5)}
+        exec(write, names)
+        found.append((told(names["t"].grad_fn), told(names["e"].grad_fn)))
+    assert found[0] == found[1]
+
+
 def test_a_name_leaves_a_node_what_it_is(subject):
     from torchlike.utils._python_dispatch import TorchDispatchMode
 

@@ -179,12 +179,14 @@ _OVERWRITE = Op("overwrite", lambda xp, old, new: xp.broadcast_to(new, old.shape
                 shape=lambda old, new: (old.shape, old.dtype), vjp=lambda xp, g, plan: (xp.zeros_like(g), g))
 
 
-def overwrite(self: Tensor, new: Tensor, repeats: bool = False) -> Tensor:
-    """self's content becomes new's (same shape and dtype); self stays in the graph it was in."""
+def overwrite(self: Tensor, new: Tensor, repeats: bool = False, node: str = "", *inputs: Tensor) -> Tensor:
+    """self's content becomes new's (same shape and dtype); self stays in the graph it was in. `node`: how that is shown, after self and `inputs`."""
     self._check_write(repeats)
     # a copy is a node of its own, never its source's; inside of vmap, what each example has of its own it goes on having
     if mode.enabled and (self._edge is not None or new._edge is not None) or program.state.program.__class__ is not program.Program:
         new = apply(_OVERWRITE, (self, new))
+        if node:
+            named(new, node, self, *inputs)
     return self._assign(new, repeats)
 
 
@@ -217,8 +219,17 @@ def fill_(self, value) -> Tensor:
     if isinstance(value, Tensor):
         if value.ndim:
             raise RuntimeError(f"fill_ only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions.")
-        return copy_(self, value if value._storage is None else value.expand(self.shape))
-    return overwrite(self, filled(self._value.aval.shape, value, self.dtype, self.device), True)
+        return filled_by(self, value)
+    return overwrite(self, filled(self._value.aval.shape, value, self.dtype, self.device), True, "FillBackward2")
+
+
+def filled_by(self: Tensor, value) -> Tensor:
+    """`fill_` by a tensor without dimensions, as assignments do it of numbers, too."""
+    if not isinstance(value, Tensor):
+        made = filled(self._value.aval.shape, value, self.dtype, self.device)
+        return overwrite(self, made, True, "FillBackward3", made)
+    spread = to_dtype(to_device(value, self.device) if value.device is not self.device else value, self.dtype).expand(self._value.aval.shape)
+    return overwrite(self, _plain_copy(spread), True, "FillBackward3", value)
 
 
 FUNCTIONS["fill_"] = called(copied(fill_))
@@ -227,7 +238,7 @@ FUNCTIONS["fill_"] = called(copied(fill_))
 @public(method=False)
 def fill(input, value) -> Tensor:
     """A tensor like input filled with value."""
-    return input.clone().fill_(value)
+    return named(input.clone().fill_(value), f"FillBackward{int(isinstance(value, Tensor))}", input, *([value] if isinstance(value, Tensor) else []))
 
 
 @public()
@@ -235,7 +246,7 @@ def zero_(input) -> Tensor:
     """All elements become zero."""
     input._check_write(True)
     a = input._value.aval
-    return overwrite(input, constant(a.shape, 0, a.dtype, a.device), True)
+    return overwrite(input, constant(a.shape, 0, a.dtype, a.device), True, "ZeroBackward0")
 
 
 # -- comparison and logic ------------------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from .._core.value import is_tracer, of_array
 from .._public import FUNCTIONS
 from .._tensor import Tensor, apply
 from .._writing import check_apart
-from .basic import to_device
+from .basic import filled_by, to_device
 from .element_writes import Loop, changed, is_element, read_element, read_row, write_element
 from .from_data import place
 from .index_kernels import INDEX, INDEX_PUT, INDEX_PUT_MASK, take_shape
@@ -274,7 +274,7 @@ def setitem(self: Tensor, index, value) -> None:
             value = _plain_number(value)
             if not advanced:
                 t._check_write()
-                t.fill_(value)
+                filled_by(t, value)
                 return
             value = _number_like(t, value)
         else:
@@ -291,6 +291,9 @@ def setitem(self: Tensor, index, value) -> None:
         shape = t._value.aval.shape
         if value._value.aval.ndim > len(shape):
             value = _without_leading_ones(value, shape)
+        if not value._value.aval.shape and t.__class__ is Tensor is value.__class__:
+            filled_by(t, value)
+            return
         apart = value._storage is None or value._storage is not t._storage
         t.copy_(value if apart and value._value.aval.shape == shape else value.expand(shape))  # whose error an assignment has
         return

@@ -327,23 +327,23 @@ def normal(mean=0.0, std=1.0, size=None, *, generator=None, out=None, dtype=None
     return made if out is None else fill_out(out, made)
 
 
-def _fill(self, draw, generator, kernel):
+def _fill(self, draw, generator, kernel, name):
     self._check_write()
     if self.dtype.category < dt.FLOAT:
         raise not_implemented(kernel, self.dtype)
     if self.is_meta:  # no values, and no numbers drawn for them
         return self
     g, kind = _generator(generator), self.dtype.np
-    return _overdraw(self, lambda shape: draw(g, shape, kind))
+    return _overdraw(self, lambda shape: draw(g, shape, kind), name)
 
 
-def _overdraw(self, draw) -> Tensor:
-    """self becomes the numbers of `draw(shape)`, which come in memory order."""
+def _overdraw(self, draw, name: str) -> Tensor:
+    """self becomes the numbers of `draw(shape)`, which come in memory order. `name`: that of its node."""
     shape, order = tuple(self.shape), memory_order(self)
 
     def numbers():
         return draw(shape) if order is None else in_order(draw, shape, order)
-    return overwrite(self, drawn(numbers, self.device, shape, self.dtype.np))
+    return overwrite(self, drawn(numbers, self.device, shape, self.dtype.np), node=name)
 
 
 def in_order(draw, shape: tuple, order: list[int]) -> np.ndarray:
@@ -364,7 +364,7 @@ def uniform_(self, from_: float = 0.0, to: float = 1.0, *, generator=None, **kwa
     if kwargs:
         raise TypeError(f"uniform_() got an unexpected keyword argument {next(iter(kwargs))!r}")
     low, high = real(low, "uniform_", "from", 1), real(to, "uniform_", "to", 2)
-    return _fill(self, lambda g, shape, t: rng.uniform(g, shape, low, high, t), generator, "check_uniform_bounds")
+    return _fill(self, lambda g, shape, t: rng.uniform(g, shape, low, high, t), generator, "check_uniform_bounds", "UniformBackward0")
 
 
 def normal_(self, mean: float = 0.0, std: float = 1.0, *, generator=None) -> Tensor:
@@ -373,7 +373,7 @@ def normal_(self, mean: float = 0.0, std: float = 1.0, *, generator=None) -> Ten
     if std < 0:
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
     blocks = self._layout is None or is_contiguous(self._layout)
-    return _fill(self, lambda g, shape, t: rng.normal(g, shape, mean, std, t, blocks), generator, "normal_kernel_cpu")
+    return _fill(self, lambda g, shape, t: rng.normal(g, shape, mean, std, t, blocks), generator, "normal_kernel_cpu", "NormalBackward0")
 
 
 def exponential_(self, lambd: float = 1.0, *, generator=None) -> Tensor:
@@ -381,26 +381,26 @@ def exponential_(self, lambd: float = 1.0, *, generator=None) -> Tensor:
     lambd = real(lambd, "exponential_", "lambd", 1)
     if self.dtype.category < dt.FLOAT:
         raise RuntimeError(f"Exponential distribution is a continuous probability distribution. dtype must be a floating point but you specified {self.dtype.short}")
-    return _fill(self, lambda g, shape, t: rng.exponential(g, shape, lambd, t), generator, "exponential_cpu")
+    return _fill(self, lambda g, shape, t: rng.exponential(g, shape, lambd, t), generator, "exponential_cpu", "ExponentialBackward0")
 
 
 def log_normal_(self, mean: float = 1.0, std: float = 2.0, *, generator=None) -> Tensor:
     """exp of normal numbers."""
     mean, std = real(mean, "log_normal_", "mean", 1), real(std, "log_normal_", "std", 2)
-    return _fill(self, lambda g, shape, t: rng.log_normal(g, shape, mean, std, t), generator, "log_normal_cpu")
+    return _fill(self, lambda g, shape, t: rng.log_normal(g, shape, mean, std, t), generator, "log_normal_cpu", "LogNormalBackward0")
 
 
 def cauchy_(self, median: float = 0.0, sigma: float = 1.0, *, generator=None) -> Tensor:
     """Cauchy numbers."""
     median, sigma = real(median, "cauchy_", "median", 1), real(sigma, "cauchy_", "sigma", 2)
-    return _fill(self, lambda g, shape, t: rng.cauchy(g, shape, median, sigma, t), generator, "cauchy_cpu")
+    return _fill(self, lambda g, shape, t: rng.cauchy(g, shape, median, sigma, t), generator, "cauchy_cpu", "CauchyBackward0")
 
 
 def geometric_(self, p: float, *, generator=None) -> Tensor:
     """Numbers of trials until the first success of probability p."""
     self._check_write()
     g, kind, p = _generator(generator), self.dtype.np, real(p, "geometric_", "p", 1)
-    return _overdraw(self, lambda shape: rng.geometric(g, shape, p, kind))
+    return _overdraw(self, lambda shape: rng.geometric(g, shape, p, kind), "GeometricBackward0")
 
 
 def bernoulli_(self, p=0.5, *, generator=None) -> Tensor:
@@ -417,10 +417,10 @@ def bernoulli_(self, p=0.5, *, generator=None) -> Tensor:
             if order is None:
                 return rng.bernoulli_tensor(g, host, kind)
             return np.ascontiguousarray(rng.bernoulli_tensor(g, host.transpose(order), kind).transpose(np.argsort(order)))
-        return overwrite(self, drawn_from(numbers, [p], shape, kind))
+        return overwrite(self, drawn_from(numbers, [p], shape, kind), False, "BernoulliBackward1", p.detach())
     if not 0 <= p <= 1:
         raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p:g}")
-    return _overdraw(self, lambda shape: rng.bernoulli_scalar(g, shape, float(p), kind))
+    return _overdraw(self, lambda shape: rng.bernoulli_scalar(g, shape, float(p), kind), "BernoulliBackward2")
 
 
 def random_(self, *limits: int | None, generator=None, **kwargs) -> Tensor:
@@ -435,7 +435,7 @@ def random_(self, *limits: int | None, generator=None, **kwargs) -> Tensor:
         limits.append(as_int(given["to"], "to"))
     if len(limits) == 2 and limits[0] >= limits[1]:
         raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={limits[0]} >= to={limits[1]}")
-    return _overdraw(self, lambda shape: rng.random_(g, shape, kind, *limits))
+    return _overdraw(self, lambda shape: rng.random_(g, shape, kind, *limits), f"RandomBackward{2 - len(given)}")
 
 
 for _f in (uniform_, normal_, exponential_, log_normal_, cauchy_, geometric_, bernoulli_, random_):
