@@ -5,7 +5,8 @@ then faulted in and zeroed again: up to a quarter of a training step's time (`be
 NumPy's come from malloc, so one setting serves both: blocks come from the heap, and up to KEEP free bytes at its end stay
 with the process. It is made when the first large program runs. What each compilation used goes back to the system. What is free some
 programs later does so as well, while a program runs: a large temporary buffer may lie where a smaller one was before, or at the end of the heap
-instead of the place it had (glibc 2.36 finds no place for an aligned block where one as long was). The same is done, ever more seldom, where memory has grown.
+instead of the place it had (glibc 2.36 finds no place for an aligned block where one as long was). The same is done, ever more seldom, where memory has grown, or
+where all programs are small: theirs is little of the process's, and does not show.
 Threads share one heap, from import on: a thread's own heap, where XLA's would allocate, goes back whenever it is empty.
 `TORCHLIKE_MALLOC=off` leaves malloc alone; so does a setting of the user's own.
 """

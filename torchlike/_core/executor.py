@@ -55,6 +55,7 @@ class _Options:
     works: deque[float] = deque(maxlen=1024)  # of the last programs
     looks = 0  # when it is next looked at whether memory has grown
     patience = SETTLED  # programs until it is looked at once more where it had
+    roomy = False  # whether there are large executables
     tidies = False  # once the next compiled program has begun
     loaded = 0  # operations in executables since mappings were counted
     dropped = 0  # operations in executables that were let go since the last collection
@@ -115,8 +116,8 @@ def _tick(info: ProgramInfo) -> None:
     if len(_retired) > MOST_RETIRED:
         _forget_retired(info)
     options.works.append(info.work)
-    if clock.now >= options.looks and info.executables and info.executables[0].roomy:
-        if allocator.has_grown():  # its buffers found no place where they had been
+    if clock.now >= options.looks and info.executables and info.executables[0].roomy == options.roomy:
+        if not options.roomy or allocator.has_grown():  # its buffers found no place where they had been; small ones' do not show
             options.tidies, options.patience = True, 2 * options.patience
         options.looks = clock.now + max(ASKED, options.patience)
 
@@ -343,6 +344,7 @@ def _forget_retired(but: ProgramInfo) -> None:
 def _add(info: ProgramInfo, exe: Executable) -> None:
     if _retired:
         _forget_retired(info)
+    options.roomy |= exe.roomy
     options.loaded += MAPPED + len(info.steps)
     if options.loaded >= COUNTED:
         options.loaded = 0
