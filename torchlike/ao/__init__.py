@@ -1,4 +1,4 @@
 """torch.ao: what of it plain tensors need."""
-from . import nn, quantization
+from . import nn, pruning, quantization
 
-__all__ = ["nn", "quantization"]
+__all__ = ["nn", "pruning", "quantization"]

@@ -1,0 +1,1 @@
+"""What chooses the elements that are zeros."""
