@@ -68,7 +68,7 @@ def test_every_form_of_import_gives_the_same_objects(tmp_path):
         assert nn is torch.nn is torchlike.nn is sys.modules["torch.nn"]
         assert F is F2 is torchlike.nn.functional is importlib.import_module("torch.nn.functional")
         assert DataLoader is torchlike.utils.data.DataLoader
-        assert torch.nn.__spec__.name == "torchlike.nn" and torch.nn.__name__ == "torchlike.nn"
+        assert torch.nn.__spec__.name == "torchlike.nn" and torch.nn.__name__ == "torch.nn"
         files = [getattr(m, "__file__", None) for n, m in sys.modules.items() if n.startswith("torchlike")]
         files = [f for f in files if f]
         assert len(files) == len(set(files)), "a file was imported twice"
@@ -391,7 +391,7 @@ def test_torch_is_called_torch(tmp_path):
     program.write_text("""
 import torch, torch.nn as nn
 from torch.serialization import MAP_LOCATION
-print(torch.__name__, torch.futures.Future[torch.Tensor].__args__, torch.sparse.FloatTensor | torch.sparse.HalfTensor, torch.sparse.FloatTensor.layout,
+print(torch.__name__, torch.jit.__name__, torch.nn.__name__, torch.optim.__name__, torch.futures.Future[torch.Tensor].__args__, torch.sparse.FloatTensor | torch.sparse.HalfTensor, torch.sparse.FloatTensor.layout,
       isinstance(torch.ones(1), torch.sparse.FloatTensor), issubclass(torch.jit.TracerWarning, Warning), torch.profiler.kineto_available())
 def f(x):
     pass

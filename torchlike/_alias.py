@@ -82,10 +82,13 @@ def _explain_missing(module: ModuleType) -> None:
         module.__getattr__ = __getattr__
 
 
-def _rename_root(module: ModuleType) -> None:
-    """Names the package itself `torch`: libraries compare `torch.__name__`."""
-    if module.__name__ == "torchlike":
-        module.__name__ = "torch"
+def _rename_packages(module: ModuleType) -> None:
+    """Names the package itself `torch`, and public packages as in torch: libraries compare `torch.__name__` and `torch.jit.__name__` (hummingbird). Not those
+    that define functions: whose frames are torchlike's own, tracebacks and warnings tell by that name."""
+    own = module.__name__
+    if own == "torchlike" or hasattr(module, "__path__") and "._" not in own and own.partition(".")[2] not in ("", "ops") and not any(
+            isinstance(value, FunctionType) and name != "__getattr__" and value.__code__.co_filename == module.__file__ for name, value in vars(module).items()):
+        module.__name__ = _public(own)
 
 
 # Where torch keeps the classes of modules that have another name, or are further divided, here.
@@ -127,7 +130,7 @@ def _present(name: str, module: ModuleType) -> None:
     """Makes a module of torchlike that was just loaded look like torch's."""
     sys.modules.setdefault(_public(name), module)
     _explain_missing(module)
-    _rename_root(module)
+    _rename_packages(module)
     _rename_members(module, name)
 
 
