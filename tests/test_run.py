@@ -391,7 +391,8 @@ def test_torch_is_called_torch(tmp_path):
     program.write_text("""
 import torch, torch.nn as nn
 from torch.serialization import MAP_LOCATION
-print(torch.__name__, torch.jit.__name__, torch.nn.__name__, torch.optim.__name__, torch.futures.Future[torch.Tensor].__args__, torch.sparse.FloatTensor | torch.sparse.HalfTensor, torch.sparse.FloatTensor.layout,
+print(torch.jit.__name__, torch.nn.__name__, torch.optim.__name__)
+print(torch.__name__, torch.futures.Future[torch.Tensor].__args__, torch.sparse.FloatTensor | torch.sparse.HalfTensor, torch.sparse.FloatTensor.layout,
       isinstance(torch.ones(1), torch.sparse.FloatTensor), issubclass(torch.jit.TracerWarning, Warning), torch.profiler.kineto_available())
 def f(x):
     pass
