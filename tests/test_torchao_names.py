@@ -207,3 +207,12 @@ def test_where_parts_of_the_library_are_imported_from(torch):
 def test_a_dtype_of_four_bits(torch):
     found = torch.float4_e2m1fn_x2
     return str(found).rpartition(".")[2], found.itemsize, found.is_floating_point, found.is_complex, found.is_signed, found.abbr
+
+
+@same
+def test_assembler_is_for_gpus(torch):
+    run = part(torch, "_higher_order_ops.inline_asm_elementwise").inline_asm_elementwise
+    try:
+        run(torch.ones(2), asm_str="mov.b32 $0, $1;", constraints="=r,r", dtype=torch.float32)
+    except RuntimeError as error:
+        return type(error).__name__, str(error)
