@@ -5,7 +5,7 @@
     ENV/bin/pip install accelerate==1.15.0 captum==0.9.0 einops==0.8.2 gpytorch==1.15.2 lightning==2.6.6 \
         pyro-ppl==1.9.2 pytorch-ignite==0.5.5 safetensors==0.8.0 sentence-transformers==6.2.0 skorch==1.4.0 \
         stable-baselines3==2.9.2 tensordict==0.14.3 torch-geometric==2.8.1 \
-        torchdiffeq==0.2.5 torchmetrics==1.9.0 torchopt==0.7.3 torchrl==0.14.1 transformers==5.23.0 x-transformers==2.31.10 -e .
+        torchao==0.18.0 torchdiffeq==0.2.5 torchmetrics==1.9.0 torchopt==0.7.3 torchrl==0.14.1 transformers==5.23.0 x-transformers==2.31.10 -e .
     OMP_NUM_THREADS=1 ENV/bin/python benchmarks/libraries.py [--only NAME ...] [--write FILE]
 
 torchvision must not be installed there: its wheel on PyPI needs CUDA's build of torch, and transformers and timm import

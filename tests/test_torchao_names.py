@@ -3,6 +3,7 @@ import importlib
 import warnings
 
 import pytest
+from forked import started
 from same import same
 
 
@@ -216,3 +217,8 @@ def test_assembler_is_for_gpus(torch):
         run(torch.ones(2), asm_str="mov.b32 $0, $1;", constraints="=r,r", dtype=torch.float32)
     except RuntimeError as error:
         return type(error).__name__, str(error)
+
+
+def test_utils_are_there_with_their_package():
+    """`torch._dynamo.utils` without an import of its own."""
+    started("-c", "import torchlike, torchlike._dynamo; torchlike._dynamo.utils.warn_once")
