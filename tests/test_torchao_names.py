@@ -210,15 +210,6 @@ def test_a_dtype_of_four_bits(torch):
     return str(found).rpartition(".")[2], found.itemsize, found.is_floating_point, found.is_complex, found.is_signed, found.abbr
 
 
-@same
-def test_assembler_is_for_gpus(torch):
-    run = part(torch, "_higher_order_ops.inline_asm_elementwise").inline_asm_elementwise
-    try:
-        run(torch.ones(2), asm_str="mov.b32 $0, $1;", constraints="=r,r", dtype=torch.float32)
-    except RuntimeError as error:
-        return type(error).__name__, str(error)
-
-
 def test_utils_are_there_with_their_package():
     """`torch._dynamo.utils` without an import of its own."""
     started("-c", "import torchlike, torchlike._dynamo; torchlike._dynamo.utils.warn_once")

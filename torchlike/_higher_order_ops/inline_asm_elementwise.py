@@ -1,15 +1,17 @@
-"""inline_asm_elementwise: PTX for each element, on PyTorch's NVIDIA GPUs. XLA takes none, so it is refused on every device, on the CPU in PyTorch's words."""
+"""inline_asm_elementwise: PTX assembly on elements, which XLA has no place for."""
 from __future__ import annotations
 
-from .._core.dtype import dtype as _dtype
+from typing import Any
+
 from .._tensor import Tensor
 
 
-def inline_asm_elementwise(*inputs: Tensor, asm_str: str, constraints: str, dtype: _dtype, is_pure: bool = True, pack: int = 1) -> Tensor:
-    """RuntimeError for tensors on the CPU, as in PyTorch; NotImplementedError for others."""
-    if not all(x.is_cuda for x in inputs):
+def inline_asm_elementwise(*inputs: Tensor, asm_str: str, constraints: str, dtype: Any, is_pure: bool = True, pack: int = 1) -> Tensor:
+    """Refused: RuntimeError for tensors that do not lie on a GPU, as in torch, and NotImplementedError for those that do."""
+    if not is_pure:
+        raise ValueError("inline_asm_elementwise only supports is_pure=True")
+    if not inputs:
+        raise ValueError("inline_asm_elementwise requires at least one input tensor")
+    if not all(isinstance(x, Tensor) and x.is_cuda for x in inputs):
         raise RuntimeError("inline_asm_elementwise only supports CUDA tensors")
-    raise NotImplementedError("torchlike: inline_asm_elementwise. XLA compiles no PTX: write the function in operations, or as a kernel of jax.experimental.pallas.")
-
-
-inline_asm_elementwise.__unsupported__ = True
+    raise NotImplementedError("inline_asm_elementwise: torchlike's programs are compiled by XLA, which takes no PTX assembly")
