@@ -40,7 +40,7 @@ def contenders(shape):
     gt = torch.tensor(g)
     geo = conv_cpu.Geometry(n, c, (side, side), o, (k, k), (s, s), ((p, p), (p, p)), (1, 1), groups)
     own = lambda x, w: conv._conv(jnp, x, w, None, geo.stride, geo.padding, geo.dilation, groups)  # noqa: E731
-    forward, backward = jax.jit(lambda x, w: conv_cpu.convolve(x, w, geo, x.dtype)), jax.jit(lambda x, w, g: conv_cpu.gradients(x, w, g, geo, (True, True)))
+    forward, backward = jax.jit(lambda x, w: conv_cpu.convolve(x, w, geo)), jax.jit(lambda x, w, g: conv_cpu.gradients(x, w, g, geo, (True, True)))
     xla_forward, xla_backward = jax.jit(own), jax.jit(lambda x, w, g: jax.vjp(own, x, w)[1](g))
     x, w, g = jnp.array(x), jnp.array(w), jnp.array(g)
     for a, b in ((forward(x, w), yt.detach().numpy()), *zip(backward(x, w, g), [d.numpy() for d in torch.autograd.grad(yt, (xt, wt), gt, retain_graph=True)])):

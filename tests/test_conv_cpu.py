@@ -63,12 +63,31 @@ def test_compiled_convolutions(oracle, subject, part):
             np.testing.assert_allclose(b, a, rtol=1e-4, atol=1e-4 * max(1.0, float(abs(a).max())), err_msg=f"{name} {x_shape} {w_shape} {keywords}")
 
 
+def rounded_results(torch, dtype, wide, name, arrays, keywords):
+    """The same of numbers of 16 bits; `wide`: computed of the same numbers in float32, and rounded then."""
+    dtype = getattr(torch, dtype)
+    x, w, g = [t.float() if wide else t for t in (torch.tensor(a).to(dtype) for a in arrays)]
+    y = getattr(torch.nn.functional, name)(x.requires_grad_(), w.requires_grad_(), **keywords)
+    return [t.detach().to(dtype).float().numpy() for t in (y, *torch.autograd.grad(y, (x, w), g))]
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_16_bit_convolutions_are_those_of_float32_rounded_once(oracle, subject, dtype):
+    rng = np.random.default_rng(0)
+    for name, x_shape, w_shape, keywords in CASES[::5]:
+        shape = getattr(oracle.nn.functional, name)(oracle.zeros(x_shape), oracle.zeros(w_shape), **keywords).shape
+        arrays = [rng.standard_normal(s, np.float32) for s in (x_shape, w_shape, tuple(shape))]
+        with program.tier("compiled"):
+            for a, b in zip(*(rounded_results(subject, dtype, wide, name, arrays, keywords) for wide in (True, False))):
+                np.testing.assert_array_equal(a, b, err_msg=f"{name} {x_shape} {w_shape} {keywords}")
+
+
 def test_a_wide_depthwise_convolution_is_added_up_once():
     """However often it is read: by a norm over its channels XLA would compute it three times."""
     geo = Geometry(2, 8, (6, 6), 8, (7, 7), (1, 1), ((3, 3), (3, 3)), (1, 1), 8)
 
     def normalised(x, w):
-        y = jnp.moveaxis(conv_cpu.convolve(x, w, geo, x.dtype), 1, -1)
+        y = jnp.moveaxis(conv_cpu.convolve(x, w, geo), 1, -1)
         centered = y - y.mean(-1, keepdims=True)
         return centered / jnp.sqrt((centered * centered).mean(-1, keepdims=True) + 1e-6)
     lowered = jax.jit(normalised).lower(jnp.zeros((2, 8, 6, 6)), jnp.zeros((8, 1, 7, 7)))
@@ -98,7 +117,7 @@ def test_depthwise_gradients_of_low_images_are_formulas_of_whole_rows():
 def test_convolutions_of_single_positions_are_products_of_all_images():
     geo = geometry(4, 6, 5, 8, 1, 1, 0, 1)
     x, w, g = jnp.zeros((4, 6, 5, 5)), jnp.zeros((8, 6, 1, 1)), jnp.zeros((4, 8, 5, 5))
-    for f, arrays in ((lambda x, w: conv_cpu.convolve(x, w, geo, x.dtype), (x, w)), (lambda x, w, g: conv_cpu.gradients(x, w, g, geo, (True, True)), (x, w, g))):
+    for f, arrays in ((lambda x, w: conv_cpu.convolve(x, w, geo), (x, w)), (lambda x, w, g: conv_cpu.gradients(x, w, g, geo, (True, True)), (x, w, g))):
         text = jax.jit(f).lower(*arrays).compile().as_text()
         assert " while(" not in text and " dot(" in text
 
@@ -106,7 +125,7 @@ def test_convolutions_of_single_positions_are_products_of_all_images():
 def test_what_a_depthwise_convolution_reads_is_computed_in_vectors():
     """Padding is a choice per element, in which LLVM leaves exponentials one by one."""
     geo, x, w = geometry(2, 8, 9, 8, 3, 1, 1, 8), jnp.zeros((2, 8, 9, 9)), jnp.zeros((8, 1, 3, 3))
-    text = jax.jit(lambda x, w: conv_cpu.convolve(jnp.exp(x), w, geo, x.dtype)).lower(x, w).compile().as_text()
+    text = jax.jit(lambda x, w: conv_cpu.convolve(jnp.exp(x), w, geo)).lower(x, w).compile().as_text()
     assert " pad(" not in text and " dynamic-update-slice(" in text
 
 

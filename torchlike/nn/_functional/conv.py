@@ -185,7 +185,7 @@ def _served(x, w) -> bool:
 
 @CONV.kernel_for("cpu")
 def _conv_cpu(x, w, b, *statics):
-    return _biased(conv_cpu.convolve(x, w, _geometry(x.shape, w.shape, *statics), _wide(x, b)), b, x.dtype) if _served(x, w) else NotImplemented
+    return _biased(conv_cpu.convolve(x, w, _geometry(x.shape, w.shape, *statics)), b, x.dtype) if _served(x, w) else NotImplemented
 
 
 def _with_bias(found: list, g, needs) -> list:
@@ -207,7 +207,7 @@ def _conv_second_cpu(x, w, g, *more):
     geo = _geometry(x.shape, w.shape, *plan.statics[0].statics)
     dx = conv_cpu.gradients(None, of_w, g, geo, (True, False))[0] if needs[0] and of_w is not None else None
     dw = conv_cpu.gradients(of_x, None, g, geo, (False, True))[0] if needs[1] and of_x is not None else None
-    dg = [conv_cpu.convolve(y, v, geo, g.dtype) for y, v in ((of_x, w), (x, of_w)) if needs[2] and y is not None and v is not None]
+    dg = [conv_cpu.convolve(y, v, geo).astype(g.dtype) for y, v in ((of_x, w), (x, of_w)) if needs[2] and y is not None and v is not None]
     return _listed((x, w, g), (dx, dw, _summed(dg, of_b, g)), needs)
 
 
@@ -242,7 +242,7 @@ def _conv_transpose_backward_cpu(x, w, g, plan, needs):
     if not _served(x, w):
         return NotImplemented
     geo = _transposed_geometry(x, w, *plan.statics)
-    return _with_bias(([conv_cpu.convolve(g, w, geo, g.dtype)] if needs[0] else []) + (conv_cpu.gradients(g, None, x, geo, (False, True)) if needs[1] else []), g, needs)
+    return _with_bias(([conv_cpu.convolve(g, w, geo).astype(g.dtype)] if needs[0] else []) + (conv_cpu.gradients(g, None, x, geo, (False, True)) if needs[1] else []), g, needs)
 
 
 @CONV_TRANSPOSE.backward.backward.kernel_for("cpu")
@@ -252,7 +252,7 @@ def _conv_transpose_second_cpu(x, w, g, *more):
         return NotImplemented
     of_x, of_w, of_b = _by_input(found, plan)
     geo = _transposed_geometry(x, w, *plan.statics[0].statics)
-    dx = conv_cpu.convolve(g, of_w, geo, x.dtype) if needs[0] and of_w is not None else None
+    dx = conv_cpu.convolve(g, of_w, geo).astype(x.dtype) if needs[0] and of_w is not None else None
     dw = conv_cpu.gradients(g, None, of_x, geo, (False, True))[0] if needs[1] and of_x is not None else None
     dg = [conv_cpu.gradients(None, v, y, geo, (True, False))[0] for y, v in ((of_x, w), (x, of_w)) if needs[2] and y is not None and v is not None]
     return _listed((x, w, g), (dx, dw, _summed(dg, of_b, g)), needs)

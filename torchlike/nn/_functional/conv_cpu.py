@@ -319,7 +319,6 @@ class Loop:
 
     def __init__(self, geo: Geometry, dtype):
         self.geo, self.dtype = geo, dtype
-        self.work = jnp.promote_types(dtype, jnp.float32)  # 16-bit floats are multiplied and summed as float32
         one = geo.round()
         self.kind = (Depthwise if geo.depthwise else LastGathered if geo.gathers_last else Gathered)(one)
         self.channels, self.features = one.channels, one.features
@@ -330,12 +329,12 @@ class Loop:
 
     def weights(self, w):
         """(O, C / groups, *kernel) as one matrix per group."""
-        w = w.astype(self.work).reshape(self.groups, self.features, -1, self.geo.taps)
+        w = w.reshape(self.groups, self.features, -1, self.geo.taps)
         return jnp.stack([self.kind.weights(part) for part in w]) if self.groups > 1 else self.kind.weights(w[0])[None]
 
     def weights_back(self, w):
         geo = self.geo
-        return jnp.stack([self.kind.weights_back(part) for part in w]).reshape(geo.features, -1, *geo.kernel).astype(self.dtype)
+        return jnp.stack([self.kind.weights_back(part) for part in w]).reshape(geo.features, -1, *geo.kernel)
 
     def _places(self, t) -> tuple:
         """Which images, which group and which band round `t` takes."""
@@ -351,7 +350,7 @@ class Loop:
         return (images * np.int32(self.geo.together), group * np.int32(channels), band * np.int32(step)) + (np.int32(0),) * (ndim - 3)
 
     def _take(self, x, t, channels: int, rows: int, step: int):
-        x = lax.dynamic_slice(x, self._start(t, channels, step, x.ndim), (self.geo.together, channels, rows, *x.shape[3:])).astype(self.work)
+        x = lax.dynamic_slice(x, self._start(t, channels, step, x.ndim), (self.geo.together, channels, rows, *x.shape[3:]))
         return x.swapaxes(0, 1) if self.geo.together > 1 else x[0]
 
     def image(self, x, t):
@@ -361,7 +360,7 @@ class Loop:
         return self._take(g, t, self.features, self.out_rows, self.out_rows)
 
     def _store(self, y, part, t, channels: int, step: int, add: bool = False):
-        part = (part.swapaxes(0, 1) if self.geo.together > 1 else part[None]).astype(self.dtype)
+        part = part.swapaxes(0, 1) if self.geo.together > 1 else part[None]
         start = self._start(t, channels, step, y.ndim)
         if add:
             part = part + lax.dynamic_slice(y, start, part.shape)
@@ -390,35 +389,40 @@ class Loop:
         return lax.slice_in_dim(x, low, low + self.geo.sizes[0], axis=2) if self.geo.bands > 1 else x
 
 
-def convolve(x, w, geo: Geometry, dtype):
-    """(N, O, *outs) in `dtype`: that of x, or float32 for 16-bit floats."""
+def _widened(*arrays) -> list:
+    """16-bit floats are multiplied and summed as float32. Converted where a loop takes its part of them, they would be one by one."""
+    return [a if a is None or a.dtype.itemsize > 2 else materialized(a.astype(np.float32)) for a in arrays]
+
+
+def convolve(x, w, geo: Geometry):
+    """(N, O, *outs), of 16-bit floats in float32."""
+    x, w = _widened(x, w)
     for product in (conv_patches, conv_pointwise):
         if product.serves(geo):
-            return product.convolve(x, w, geo, dtype)
+            return product.convolve(x, w, geo)
     if conv_library.serves(geo, x.dtype):
-        return conv_library.convolve(x, w, geo, dtype)
+        return conv_library.convolve(x, w, geo)
     if geo.depthwise and set(geo.stride) == {1}:
-        return _shifted_copies(x, w, geo, dtype)
-    loop = Loop(geo, dtype)
+        return _shifted_copies(x, w, geo)
+    loop = Loop(geo, x.dtype)
     x, weights = loop.banded(x), loop.weights(w)
 
     def body(t, y):
         return loop.store_result(y, loop.kind.result(weights[loop.group(t)], loop.image(x, t)), t)
-    y = jnp.zeros((geo.batch, geo.features, *geo.outs), dtype)
+    y = jnp.zeros((geo.batch, geo.features, *geo.outs), x.dtype)
     return lax.fori_loop(np.int32(0), loop.rounds, body, y)
 
 
-def _shifted_copies(x, w, geo: Geometry, dtype):
+def _shifted_copies(x, w, geo: Geometry):
     """A depthwise convolution of stride 1: whole rows are added up, so it takes no loop, and the cores share the batch."""
-    work = jnp.promote_types(x.dtype, jnp.float32)
     if min(map(min, geo.padding)) < 0:
         x = lax.pad(x, np.zeros((), x.dtype), [(0, 0, 0), (0, 0, 0)] + [(lo, hi, 0) for lo, hi in geo.padding])
     else:
         x = framed(x, ((0, 0), (0, 0), *geo.padding), w)
     parts = windows.slices(jnp, x.reshape(-1, *x.shape[2:]), geo.kernel, geo.stride, geo.dilation, geo.outs)
-    weights = w.astype(work).reshape(1, geo.channels, -1, geo.taps, *(1,) * len(geo.outs))
-    y = sum(part.astype(work).reshape(-1, geo.channels, 1, *geo.outs) * weights[:, :, :, i] for i, part in enumerate(parts))
-    y = y.reshape(-1, geo.features, *geo.outs).astype(dtype)
+    weights = w.reshape(1, geo.channels, -1, geo.taps, *(1,) * len(geo.outs))
+    y = sum(part.reshape(-1, geo.channels, 1, *geo.outs) * weights[:, :, :, i] for i, part in enumerate(parts))
+    y = y.reshape(-1, geo.features, *geo.outs)
     # XLA would add up all offsets again in each of a norm's reductions, and element by element where the reader has another order of axes
     return materialized(y) if geo.taps > RECOMPUTED else y
 
@@ -428,20 +432,19 @@ def _sums_of_rows(x, g, geo: Geometry):
     What it adds up to stays as wide as a row until all images are done: XLA adds up along the last axis element by element."""
     (high, wide), (stride, step), (apart, between), (height, width) = geo.kernel, geo.stride, geo.dilation, geo.outs
     full = width + (-width % LANES if step == 1 else 0)
-    work = jnp.promote_types(g.dtype, jnp.float32)
     (top, bottom), (left, right) = geo.padding
     right += max(0, (full - 1) * step + between * (wide - 1) + 1 - geo.padded[1])
 
     def body(n, sums):
-        image = lax.pad(lax.dynamic_index_in_dim(x, n, 0, False).astype(work), np.zeros((), work), [(0, 0, 0), (top, bottom, 0), (left, right, 0)])
-        rows = lax.pad(lax.dynamic_index_in_dim(g, n, 0, False).astype(work), np.zeros((), work), [(0, 0, 0), (0, 0, 0), (0, full - width, 0)])
+        image = lax.pad(lax.dynamic_index_in_dim(x, n, 0, False), np.zeros((), x.dtype), [(0, 0, 0), (top, bottom, 0), (left, right, 0)])
+        rows = lax.pad(lax.dynamic_index_in_dim(g, n, 0, False), np.zeros((), g.dtype), [(0, 0, 0), (0, 0, 0), (0, full - width, 0)])
         for y in range(height):
             lines = image[:, y * stride:y * stride + (high - 1) * apart + 1:apart]
             sums = [s + rows[:, None, y] * lines[..., i * between:i * between + (full - 1) * step + 1:step] for i, s in enumerate(sums)]
         return tuple(sums)
-    sums = tuple(jnp.zeros((geo.channels, high, full), work) for _ in range(wide))
+    sums = tuple(jnp.zeros((geo.channels, high, full), g.dtype) for _ in range(wide))
     sums = lax.fori_loop(np.int32(0), np.int32(geo.batch), body, sums)
-    return jnp.stack([s.sum(-1) for s in sums], -1).reshape(geo.channels, 1, high, wide).astype(g.dtype)
+    return jnp.stack([s.sum(-1) for s in sums], -1).reshape(geo.channels, 1, high, wide)
 
 
 def _apart(g, steps: tuple, sizes: tuple):
@@ -454,6 +457,8 @@ def _apart(g, steps: tuple, sizes: tuple):
 
 def gradients(x, w, g, geo: Geometry, needs: tuple) -> list:
     """The gradients for x and for w that `needs` asks for; x or w may be None where nothing reads it."""
+    if g.dtype.itemsize == 2:
+        return [found.astype(g.dtype) for found in gradients(*_widened(x, w, g), geo, needs)]
     for product in (conv_patches, conv_pointwise):
         if product.serves(geo):
             return product.gradients(x, w, g, geo, needs)
@@ -461,7 +466,7 @@ def gradients(x, w, g, geo: Geometry, needs: tuple) -> list:
     back = replace(geo, stride=(1,) * len(steps)).adjoint() if math.prod(steps) > 1 else geo.adjoint()
     if needs[0] and back is not None and (geo.depthwise or conv_library.serves(back, g.dtype)):
         turned = lax.rev(w, range(2, w.ndim))
-        dx = convolve(_apart(g, steps, back.sizes), turned if geo.depthwise else turned.swapaxes(0, 1), back, g.dtype)
+        dx = convolve(_apart(g, steps, back.sizes), turned if geo.depthwise else turned.swapaxes(0, 1), back)
         return [dx, *gradients(x, None, g, geo, (False, True))] if needs[1] else [dx]
     if needs[1] and geo.low:
         return [*(gradients(x, w, g, geo, (True, False)) if needs[0] else []), _sums_of_rows(x, g, geo)]
@@ -479,6 +484,6 @@ def gradients(x, w, g, geo: Geometry, needs: tuple) -> list:
             dw = lax.dynamic_update_slice_in_dim(dw, dw[group][None] + kind.weight_gradient(rows, loop.image(x, t)), group, 0)
         return dx, dw
     dx = loop.empty_images() if needs[0] else None
-    dw = jnp.zeros((loop.groups, *kind.gradient_shape), loop.work) if needs[1] else None
+    dw = jnp.zeros((loop.groups, *kind.gradient_shape), loop.dtype) if needs[1] else None
     dx, dw = lax.fori_loop(np.int32(0), loop.rounds, body, (dx, dw))
     return ([loop.unbanded(dx)] if needs[0] else []) + ([loop.weights_back(dw)] if needs[1] else [])

@@ -23,21 +23,21 @@ SHARED_CHANNELS = 128  # channels on both sides from which several cores share t
 SHARED_PRODUCT = 32 << 20  # and multiply-adds of a product from which they share it
 
 
-def convolve(x, w, geo, dtype):
-    """The convolution of a `conv_cpu.Geometry` in `dtype`."""
+def convolve(x, w, geo):
+    """The convolution of a `conv_cpu.Geometry`."""
     if _large_and_unpadded(geo):
-        return _by_image(x, w, geo, dtype)
-    return lax.conv_general_dilated(x, w, geo.stride, geo.padding, rhs_dilation=geo.dilation, preferred_element_type=dtype)
+        return _by_image(x, w, geo)
+    return lax.conv_general_dilated(x, w, geo.stride, geo.padding, rhs_dilation=geo.dilation)
 
 
-def _by_image(x, w, geo, dtype):
+def _by_image(x, w, geo):
     w = lax.optimization_barrier(w.transpose(2, 3, 1, 0))  # once, not in the loop
 
     def body(i, y):
         image = lax.dynamic_slice_in_dim(x, i, 1).transpose(0, 2, 3, 1)
-        image = lax.conv_general_dilated(image, w, geo.stride, geo.padding, dimension_numbers=("NHWC", "HWIO", "NHWC"), preferred_element_type=dtype)
+        image = lax.conv_general_dilated(image, w, geo.stride, geo.padding, dimension_numbers=("NHWC", "HWIO", "NHWC"))
         return lax.dynamic_update_slice_in_dim(y, image.transpose(0, 3, 1, 2), i, 0)
-    return lax.fori_loop(np.int32(0), np.int32(geo.batch), body, jnp.zeros((geo.batch, geo.features, *geo.outs), dtype))
+    return lax.fori_loop(np.int32(0), np.int32(geo.batch), body, jnp.zeros((geo.batch, geo.features, *geo.outs), x.dtype))
 
 
 def _large_and_unpadded(geo) -> bool:

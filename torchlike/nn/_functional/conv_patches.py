@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 
-import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
@@ -46,27 +45,18 @@ def _image(rows, geo):
     return _cut(parts.transpose(order).reshape(geo.batch, geo.channels, *(o * k for o, k in zip(geo.outs, geo.kernel))), geo, back=True)
 
 
-def in_single_precision(*arrays):
-    """16-bit floats as float32, in which they are multiplied and summed."""
-    return [a.astype(jnp.promote_types(a.dtype, jnp.float32)) for a in arrays]
-
-
-def convolve(x, w, geo, dtype):
-    """(N, O, *outs) in `dtype`."""
-    rows, weights = in_single_precision(_rows(x, geo), w.reshape(geo.features, -1))
-    y = (rows @ weights.T).astype(dtype).reshape(geo.batch, math.prod(geo.outs), geo.features)
+def convolve(x, w, geo):
+    """(N, O, *outs)."""
+    y = (_rows(x, geo) @ w.reshape(geo.features, -1).T).reshape(geo.batch, math.prod(geo.outs), geo.features)
     return y.swapaxes(1, 2).reshape(geo.batch, geo.features, *geo.outs)
 
 
 def gradients(x, w, g, geo, needs: tuple) -> list:
     """As conv_cpu.gradients."""
-    made, dtype = [], g.dtype
-    g, = in_single_precision(g.reshape(geo.batch, geo.features, -1))
+    made = []
+    g = g.reshape(geo.batch, geo.features, -1)
     if needs[0]:
-        weights, = in_single_precision(w.reshape(geo.features, -1))
-        rows = g.swapaxes(1, 2).reshape(-1, geo.features)
-        made.append(_image((rows @ weights).astype(dtype), geo))
+        made.append(_image(g.swapaxes(1, 2).reshape(-1, geo.features) @ w.reshape(geo.features, -1), geo))
     if needs[1]:
-        rows, = in_single_precision(_rows(x, geo))
-        made.append((g.swapaxes(0, 1).reshape(geo.features, -1) @ rows).astype(dtype).reshape(geo.features, geo.channels, *geo.kernel))
+        made.append((g.swapaxes(0, 1).reshape(geo.features, -1) @ _rows(x, geo)).reshape(geo.features, geo.channels, *geo.kernel))
     return made

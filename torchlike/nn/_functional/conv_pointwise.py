@@ -6,8 +6,6 @@ import math
 import jax.numpy as jnp
 from jax import lax
 
-from .conv_patches import in_single_precision
-
 
 def serves(geo) -> bool:
     """Whether a `conv_cpu.Geometry` is of this kind, and its weights, which each image is given a copy of, take less room than the images."""
@@ -19,22 +17,21 @@ def _product(weights, x):
     return jnp.matmul(jnp.broadcast_to(weights, (len(x), *weights.shape)), x)
 
 
-def convolve(x, w, geo, dtype):
-    """(N, O, *outs) in `dtype`."""
-    x, w = in_single_precision(x.reshape(geo.batch, geo.channels, -1), w.reshape(geo.features, geo.channels))
-    return _product(w, x).astype(dtype).reshape(geo.batch, geo.features, *geo.outs)
+def convolve(x, w, geo):
+    """(N, O, *outs)."""
+    return _product(w.reshape(geo.features, geo.channels), x.reshape(geo.batch, geo.channels, -1)).reshape(geo.batch, geo.features, *geo.outs)
 
 
 def gradients(x, w, g, geo, needs: tuple) -> list:
     """As conv_cpu.gradients."""
-    made, dtype = [], g.dtype
-    g, = in_single_precision(g.reshape(geo.batch, geo.features, -1))
+    made = []
+    g = g.reshape(geo.batch, geo.features, -1)
     if needs[0]:
-        w, = in_single_precision(w.reshape(geo.features, geo.channels))
-        made.append(_product(lax.optimization_barrier(w.T), g).astype(dtype).reshape(geo.batch, geo.channels, *geo.sizes))
+        turned = lax.optimization_barrier(w.reshape(geo.features, geo.channels).T)
+        made.append(_product(turned, g).reshape(geo.batch, geo.channels, *geo.sizes))
     if needs[1]:
-        x, = in_single_precision(x.reshape(geo.batch, geo.channels, -1))
+        x = x.reshape(geo.batch, geo.channels, -1)
         longer, other = (g, x) if geo.features >= geo.channels else (x, g)
         sums = jnp.matmul(longer, other.swapaxes(1, 2)).sum(0)
-        made.append((sums if longer is g else sums.T).astype(dtype).reshape(geo.features, geo.channels, *geo.kernel))
+        made.append((sums if longer is g else sums.T).reshape(geo.features, geo.channels, *geo.kernel))
     return made
