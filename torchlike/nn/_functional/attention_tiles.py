@@ -91,7 +91,7 @@ class Mask:
         lead = (1,) * (len(batch) + 2 - mask.ndim) + mask.shape
         places = np.arange(math.prod(lead[:-2]), dtype=np.int32).reshape(lead[:-2])
         self.of_head = np.broadcast_to(places, batch).reshape(-1)
-        self.shape, self.tiles = (places.size, *lead[-2:]), tiles
+        self.shape = places.size, *lead[-2:]
         self.size = tuple(1 if n == 1 else length for n, length in zip(lead[-2:], (tiles.rows, tiles.columns)))
         whole = tuple(1 if n == 1 else count * length for n, count, length in zip(lead[-2:], (tiles.n, tiles.m), (tiles.rows, tiles.columns)))
         self.padded = jnp.pad(mask.reshape(self.shape), ((0, 0), *((0, w - n) for w, n in zip(whole, lead[-2:]))))

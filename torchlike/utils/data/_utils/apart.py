@@ -1,6 +1,6 @@
-"""Samples made in this process: recorded with the step that uses them, or run at once.
+"""Samples made in this process: their small operations are done at once, larger ones recorded with the step that uses them, or run one by one.
 
-A dataset that writes words of any length into tensors records other operations for each batch. As part of a training step they
+A batch joined of known samples is one input of the step; of recorded ones it would be operations, for each sample. A dataset that writes words of any length into tensors records other operations for each batch. As part of a training step they
 would make each step a program that was never seen, so that none is ever compiled.
 """
 from __future__ import annotations
@@ -26,10 +26,10 @@ class Fetches:
             with program.immediate():
                 return fetch(index)
         before = program.trie.size
-        program.state.samples = True
+        outer, program.state.samples = program.state.samples, True
         try:
             data = fetch(index)
         finally:
-            program.state.samples = False
+            program.state.samples = outer
         self._new = self._new + 1 if program.trie.size > before else 0
         return data
