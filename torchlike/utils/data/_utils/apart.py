@@ -1,7 +1,8 @@
 """Samples made in this process: their small operations are done at once, larger ones recorded with the step that uses them, or run one by one.
 
-A batch joined of known samples is one input of the step; of recorded ones it would be operations, for each sample. A dataset that writes words of any length into tensors records other operations for each batch. As part of a training step they
-would make each step a program that was never seen, so that none is ever compiled.
+A batch joined of known samples is one input of the step; of recorded ones it would be operations, for each sample. A dataset that writes words
+of any length into tensors records other operations for each batch. As part of a training step they would make each step a program that was
+never seen, so that none is ever compiled.
 """
 from __future__ import annotations
 
