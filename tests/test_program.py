@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import tracemalloc
+import weakref
 from unittest import mock
 
 import jax
@@ -609,6 +610,19 @@ def test_norm_derivative_in_numpy_makes_one_array():
         assert zero or peak < 1.5 * x.nbytes, peak
         np.testing.assert_array_equal(made[1:], (x / np.maximum(out, 1e-30))[1:] * 2)
         assert zero == (not made[0].any())
+
+
+@recorded
+def test_large_host_arrays_are_let_go():
+    """A first step's program runs once, and would keep the weights that it took over for as long as it is known."""
+    with program.tier("numpy"):
+        x = torch.eye(300) + 1.0
+        x.sum().item()
+    kept = weakref.ref(x._value.array)
+    with program.tier("compiled"):
+        x.mul_(3.0).add_(x)
+        x.sum().item()
+    assert kept() is None
 
 
 def test_host_arrays_are_handed_over_whole():

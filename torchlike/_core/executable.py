@@ -64,7 +64,7 @@ class Executable:
             if moved:
                 to_device(moved, self.device)
                 arrays = [v.array for v in inputs]
-        self.copied = copied
+        self.copied = [a for a in copied if a.nbytes <= SMALL]  # not a large one, which would last as long as this
         return self.start(arrays, floats, ints, bool(copied))
 
     def start(self, arrays: list, floats: Sequence[float], ints: Sequence[int], copies: bool = False) -> list:
