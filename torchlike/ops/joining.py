@@ -150,7 +150,7 @@ def _stack_vjp(xp, g, plan, needs):
 
 
 STACK = _Stack("stack", lambda xp, *rest: xp.stack(rest[:-1], axis=rest[-1]), vjp=_stack_vjp)
-STACK.asks = ("stack",)
+STACK.asks = ("cat",)  # which PyTorch makes of it
 
 
 @public(method=False, out=True, names=("concat", "concatenate"))
