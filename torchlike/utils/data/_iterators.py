@@ -13,10 +13,11 @@ from collections.abc import Callable
 from typing import Any
 
 from torchlike import accelerator, multiprocessing
+from torchlike._core.dtype import int64
 from torchlike._functions import torch
 
 from . import _pipes
-from ._utils.apart import Fetches
+from ._utils.apart import Fetches, done_at_once
 from ._utils.fetch import _DatasetKind
 from ._utils.pin_memory import pin_memory
 from ._utils.worker import ExceptionWrapper, _IterableDatasetStopIteration, _ResumeIteration, get_worker_info
@@ -40,7 +41,7 @@ def _get_distributed_settings() -> tuple[int, int]:
 
 def _share_dist_seed(generator, pg) -> int:
     """A drawn number, the same in all processes of a group."""
-    seed = torch.tensor(0).random_(generator=generator)
+    seed = torch.empty((), dtype=int64).random_(generator=generator)
     if pg is not None:
         _joined().broadcast(seed, src=0, group=pg)
     return seed.item()
@@ -77,7 +78,8 @@ class _BaseDataLoaderIter:
         self._sampler_iter = iter(self._index_sampler)
         self._num_yielded = 0
         # drawn at each new iterator, whether or not there are workers: seeds of later draws depend on it
-        self._base_seed = torch.tensor(0).random_(generator=loader.generator).item()
+        with done_at_once():
+            self._base_seed = torch.empty((), dtype=int64).random_(generator=loader.generator).item()
 
     def _reset(self, loader, first_iter: bool = False) -> None:
         """Begin a new epoch."""

@@ -5,9 +5,11 @@ import itertools
 from collections.abc import Iterable, Iterator, Sequence, Sized
 from typing import Generic, TypeVar
 
-from torchlike._core.dtype import float64
+from torchlike._core.dtype import float64, int64
 from torchlike._functions import torch
 from torchlike.ops.random import Generator
+
+from ._utils.apart import done_at_once
 
 __all__ = [
     "BatchSampler",
@@ -69,7 +71,8 @@ class RandomSampler(Sampler[int]):
         generator = self.generator
         if generator is None:
             generator = Generator()
-            generator.manual_seed(torch.tensor(0).random_().item())
+            with done_at_once():
+                generator.manual_seed(int(torch.empty((), dtype=int64).random_().item()))
         at_once = self.DRAWS_AT_ONCE if self.replacement else n
         whole, rest = divmod(self.num_samples, at_once)
         if self.replacement:

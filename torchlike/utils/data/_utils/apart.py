@@ -6,12 +6,23 @@ never seen, so that none is ever compiled.
 """
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from torchlike._core import program
 
 NEW = 2  # fetches in a row whose operations had not been recorded before
+
+
+@contextlib.contextmanager
+def done_at_once() -> Iterator[None]:
+    """Small operations are done at once inside, where nothing is pending."""
+    outer, program.state.samples = program.state.samples, True
+    try:
+        yield
+    finally:
+        program.state.samples = outer
 
 
 class Fetches:
@@ -27,10 +38,7 @@ class Fetches:
             with program.immediate():
                 return fetch(index)
         before = program.trie.size
-        outer, program.state.samples = program.state.samples, True
-        try:
+        with done_at_once():
             data = fetch(index)
-        finally:
-            program.state.samples = outer
         self._new = self._new + 1 if program.trie.size > before else 0
         return data
