@@ -81,13 +81,6 @@ def _unbind(input: Tensor, dim: int = 0) -> tuple:
     return run_as("Unbind", back, lambda t: _leaves.hand_on(aten.unbind.int, t, *rest), input)
 
 
-def _stack(tensors: Any, dim: int = 0, *, out: Tensor | None = None) -> Tensor:
-    dim = as_dim(dim, tensors[0].ndim + 1)
-    made = run_as("Stack", lambda needs, saved, g: [g.select(dim, i) if need else None for i, need in enumerate(needs)],
-                lambda *ts: _leaves.hand_on(aten.stack.default, list(ts), *([dim] if dim else [])), *tensors)
-    return made if out is None else out.copy_(made)
-
-
 def _product(name: str) -> Callable:
     def run(input: Tensor, first: Tensor, second: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
         def turned(t: Tensor) -> Tensor:
@@ -202,7 +195,7 @@ def _poisson(input: Tensor, generator: Any = None) -> Tensor:
 
 
 HANDED: dict[str, Callable] = {"bernoulli": _bernoulli, "multinomial": _multinomial, "normal": _normal, "poisson": _poisson,
-                               "split": _split, "chunk": _chunk, "unbind": _unbind, "stack": _stack, "addmm": _product("addmm"), "baddbmm": _product("baddbmm"),
+                               "split": _split, "chunk": _chunk, "unbind": _unbind, "addmm": _product("addmm"), "baddbmm": _product("baddbmm"),
                                "masked_fill": _masked_fill, "index_select": _index_select, "sort": _sort, "argsort": _argsort,
                                "one_hot": _one_hot, "dropout": _dropout, "clone": _clone, "contiguous": _contiguous}
 

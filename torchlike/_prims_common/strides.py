@@ -18,20 +18,13 @@ def make_contiguous_strides_for(shape: ShapeType, row_major: bool = True) -> tup
     if not row_major and len(shape) >= 2:
         *_, rows, columns = found = make_contiguous_strides_for((*shape[:-2], shape[-1], shape[-2]))
         return (*found[:-2], columns, rows)
-    found, step = [], 1
-    for n in reversed(shape):
-        found.append(step)
-        step *= max(n, 1)
-    return tuple(reversed(found))
+    return lay.contiguous_strides(shape)
 
 
 def _channels_last(shape: Sequence[int], rank: int) -> tuple[int, ...]:
     if len(shape) != rank:
         raise RuntimeError(f"Only tensors of rank {rank} can use the channels_last{'_3d' if rank == 5 else ''} memory format")
-    order, found, step = [0, *range(2, rank), 1], [0] * rank, 1
-    for d in reversed(order):
-        found[d], step = step, step * max(shape[d], 1)
-    return tuple(found)
+    return lay.channels_last_strides(shape)
 
 
 def make_channels_last_1d_strides_for(shape: Sequence[int]) -> tuple[int, ...]:

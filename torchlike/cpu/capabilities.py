@@ -9,6 +9,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from .._core import processor
+
 # what Linux calls them where that is another name; those of torch that Linux has by the same name follow
 _X86 = {"sse3": "pni", "fma3": "fma", "lzcnt": "abm", "bmi": "bmi1", "sha": "sha_ni", "avx512_f": "avx512f", "avx512_cd": "avx512cd", "avx512_dq": "avx512dq",
         "avx512_bw": "avx512bw", "avx512_vl": "avx512vl", "avx512_ifma": "avx512ifma", "avx512_vbmi": "avx512vbmi", "avx10_1": "avx10",
@@ -47,7 +49,7 @@ def get_capabilities() -> MappingProxyType[str, Any]:
     caches in bytes. Where the system does not tell (it is not Linux), sets are False."""
     lines, architecture = _lines(), platform.machine()
     arm = architecture in ("aarch64", "arm64")
-    flags = set(next((value for name, value in lines if name == ("Features" if arm else "flags")), "").split())
+    flags = processor.flags()
     sockets, cores, socket = {"0"}, set(), "0"
     for name, value in lines:
         if name == "physical id":

@@ -13,6 +13,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from ...ops.cpu_products import swap
+
 LONG = 1 << 20  # scores of a head from which tiles take less time than the whole
 LONG_ON_ONE_CORE = {(False, True): LONG, (False, False): 1 << 18, (True, True): 1 << 17, (True, False): 1 << 16}  # by: is causal, needs gradients
 EDGE, CAUSAL_EDGE = 512, 256  # rows and columns of a tile; of one core's under a causal mask (several cores share no smaller product)
@@ -113,10 +115,6 @@ def _product(x, y):
     return lax.dot_general(x, y, (((1,), (0,)), ((), ())))
 
 
-def _swap(x):
-    return x.swapaxes(-1, -2)
-
-
 def _put(x, start: tuple, piece):
     return lax.dynamic_update_slice(x, piece[None], start)
 
@@ -148,7 +146,7 @@ class _Call:
 
     def masked(self, scores, place, j, i, turned: bool = False):
         """A tile's scores, -inf where a query must not see a key; `turned`: they are (keys, queries)."""
-        turn = _swap if turned else lambda x: x
+        turn = swap if turned else lambda x: x
         hidden = self.tiles.hidden(j, i)
         if self.mask is not None:
             of_tile = self.mask.tile(place, j, i)
@@ -166,7 +164,7 @@ def forward(q, k, v, mask, scale: float, causal: bool) -> list:
     """
     call = _Call(q, k, v, mask, scale, causal)
     tiles, lowest = call.tiles, jnp.finfo(call.kind).min
-    qs, kts, vs = tiles.of_queries(call.q), _swap(tiles.of_keys(call.k)), tiles.of_keys(call.v)
+    qs, kts, vs = tiles.of_queries(call.q), swap(tiles.of_keys(call.k)), tiles.of_keys(call.v)
 
     def head(which):
         h, shared, place = which
@@ -201,10 +199,10 @@ def backward(g, g_top, q, k, v, mask, out, top, total, scale: float, causal: boo
     if g_top is not None:
         delta = delta - of_rows(g_top)
     # those of the rows' exponentials, which are not divided by their sums
-    gs, deltas = tiles.of_queries(g * share), _swap(tiles.of_queries(delta * share))
-    tops = _swap(tiles.of_queries(of_rows(top)))
+    gs, deltas = tiles.of_queries(g * share), swap(tiles.of_queries(delta * share))
+    tops = swap(tiles.of_queries(of_rows(top)))
     qs, ks, vs = tiles.of_queries(call.q), tiles.of_keys(call.k), tiles.of_keys(call.v)
-    qts, kts, gts = map(_swap, (qs, ks, gs))
+    qts, kts, gts = map(swap, (qs, ks, gs))
 
     def head(g_mask, which):
         h, shared, place = which
@@ -221,12 +219,12 @@ def backward(g, g_top, q, k, v, mask, out, top, total, scale: float, causal: boo
                 if needs[1]:
                     gk = _add(gk, _first(gk, i), _product(change, qs[h, j]))
                 if needs[3]:
-                    gm = _add(gm, call.mask.start(place, j, i), call.mask.gradient_of(_swap(change)))
+                    gm = _add(gm, call.mask.start(place, j, i), call.mask.gradient_of(swap(change)))
             return (gq, gk, gv, gm), None
         zeros = lambda x, need: jnp.zeros(x.shape[1:], call.kind) if need else None  # noqa: E731
         start = zeros(qts, needs[0]), zeros(ks, needs[1]), zeros(vs, needs[2]), g_mask
         (gq, gk, gv, g_mask), _ = lax.scan(tile, start, tiles.seen())
-        return g_mask, (None if gq is None else _swap(gq), gk, gv)
+        return g_mask, (None if gq is None else swap(gq), gk, gv)
     g_mask = jnp.zeros(call.mask.padded.shape, call.kind) if needs[3] else None
     g_mask, (gq, gk, gv) = lax.scan(head, g_mask, call.heads)
 
