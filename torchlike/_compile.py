@@ -12,7 +12,7 @@ import threading
 import weakref
 from collections.abc import Callable
 from types import FunctionType
-from typing import Any
+from typing import Any, TypeVar, overload
 
 import numpy as np
 
@@ -35,6 +35,7 @@ from .nn.modules.module import Module
 BACKENDS = ("cudagraphs", "inductor", "openxla", "tvm")  # those of torch's that programs choose; XLA serves them all
 FOR_DEBUGGING = ("eager", "eager_noexcept", "eager_debug", "aot_eager", "aot_eager_decomp_partition", "aot_eager_default_partitioner", "pre_dispatch_eager",
                   "aot_ts", "ts", "openxla_eval", "invoke_subgraph")
+_Called = TypeVar("_Called", bound=Callable)
 _MODES = ("default", "lite", "reduce-overhead", "max-autotune-no-cudagraphs", "max-autotune")
 MOST_ENTRIES = 8  # different guards of one function, as torch's recompile limit
 
@@ -301,6 +302,12 @@ def _check_choice(backend: Any, mode: str | None, options: dict | None) -> None:
         raise InvalidBackend(backend)
 
 
+@overload
+def compile(model: _Called, *, fullgraph: bool = False, dynamic: bool | None = None, backend: Any = "inductor", mode: str | None = None,
+            options: dict | None = None, disable: bool = False) -> _Called: ...
+@overload
+def compile(model: None = None, *, fullgraph: bool = False, dynamic: bool | None = None, backend: Any = "inductor", mode: str | None = None,
+            options: dict | None = None, disable: bool = False) -> Callable[[_Called], _Called]: ...
 def compile(model: Any = None, *, fullgraph: bool = False, dynamic: bool | None = None, backend: Any = "inductor", mode: str | None = None,
             options: dict | None = None, disable: bool = False) -> Any:
     """A function or module whose calls are traced once and replayed while their guards hold.

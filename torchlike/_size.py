@@ -2,13 +2,14 @@
 from __future__ import annotations
 
 import operator
+from typing import TYPE_CHECKING, SupportsIndex, overload
 
 import numpy as np
 
 from ._core.shown import Shown
 
 
-class Size(tuple, metaclass=Shown):
+class Size(tuple[int, ...] if TYPE_CHECKING else tuple, metaclass=Shown):
     """torch.Size: a shape."""
 
     __module__ = "torch"
@@ -30,11 +31,15 @@ class Size(tuple, metaclass=Shown):
             n *= s
         return n
 
+    @overload
+    def __getitem__(self, i: SupportsIndex) -> int: ...
+    @overload
+    def __getitem__(self, i: slice) -> Size: ...
     def __getitem__(self, i):
         r = tuple.__getitem__(self, i)
         return tuple.__new__(Size, r) if i.__class__ is slice else r
 
-    def __add__(self, other):
+    def __add__(self, other) -> Size:
         if isinstance(other, tuple):
             return Size(tuple.__add__(self, other))
         try:
@@ -45,7 +50,7 @@ class Size(tuple, metaclass=Shown):
     def __radd__(self, other):
         return Size(tuple.__add__(other, self)) if isinstance(other, tuple) else NotImplemented
 
-    def __mul__(self, n):
+    def __mul__(self, n) -> Size:
         made = tuple(self) * n
         return tuple.__new__(Size, made) if made.__class__ is tuple else made
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import builtins
 import math
+from collections.abc import Iterable
+from typing import Any
 
 from ._core.shown import Shown
 
@@ -48,12 +50,12 @@ def _like_both(chosen, a, b):
     return builtins.float(chosen) if isinstance(a, builtins.float) or isinstance(b, builtins.float) else chosen
 
 
-def sym_max(a, b):
+def sym_max(a: float, b: float) -> Any:
     """The larger number; a float if one of them is."""
     return _like_both(max(a, b), a, b)
 
 
-def sym_min(a, b):
+def sym_min(a: float, b: float) -> Any:
     """The smaller number; a float if one of them is."""
     return _like_both(min(a, b), a, b)
 
@@ -63,14 +65,14 @@ def sym_not(a) -> bool:
     return not a
 
 
-def sym_ite(b, t, f):
+def sym_ite(b: bool, t: Any, f: Any) -> Any:
     """t if b else f; both of one type."""
     if type(t) is not type(f):
         raise AssertionError(f"Expected t and f to have the same type, got {type(t)} and {type(f)}")
     return t if b else f
 
 
-def sym_sum(args):
+def sym_sum(args: Iterable) -> Any:
     """The sum of numbers."""
     return builtins.sum(args)
 

@@ -4,6 +4,9 @@
 """
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, overload
+
 import numpy as np
 
 from . import _gradient_dtype
@@ -24,6 +27,9 @@ from ._plainly import _disabled_torch_dispatch_impl, _disabled_torch_function_im
 from ._plainly import state as overriding
 from ._size import Size, _size  # noqa: F401  (_size: pickles made before name it here)
 from ._storage import LONG_AGO, Past, Storage, is_traced, past_autograd, put, through, without_overlaps
+
+if TYPE_CHECKING:
+    from ._core import device as dev
 
 OTHER_KIND = "Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have incompatible tensor type."
 
@@ -78,7 +84,7 @@ class Tensor(Fields, metaclass=Shown):
             override(cls)
 
     @classmethod
-    def __torch_function__(cls, func, types, args=(), kwargs=None):
+    def __torch_function__(cls, func: Callable, types: Iterable[type], args: tuple = (), kwargs: dict | None = None) -> Any:
         """What a subclass that takes functions over falls back to: func itself, with results of the subclass."""
         from .overrides import default_torch_function
         return default_torch_function(cls, func, types, args, kwargs)
@@ -407,7 +413,7 @@ class Tensor(Fields, metaclass=Shown):
         return self._value.aval.dtype
 
     @property
-    def device(self):
+    def device(self) -> dev.device:
         return self._value.aval.device
 
     @property
@@ -568,7 +574,11 @@ class Tensor(Fields, metaclass=Shown):
             chain.append((op, numbers, statics))
         self._chain, self._layout, self._unplaced = tuple(chain), layout, None
 
-    def stride(self, dim: int | None = None):
+    @overload
+    def stride(self) -> tuple[int, ...]: ...
+    @overload
+    def stride(self, dim: int) -> int: ...
+    def stride(self, dim: int | None = None) -> tuple[int, ...] | int:
         """Steps in elements between neighbours along each dimension (or along `dim`)."""
         strides = (self._layout or contiguous(self._value.aval.shape)).strides
         if dim is None:

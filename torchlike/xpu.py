@@ -120,8 +120,8 @@ class device:
     def __enter__(self) -> NoReturn:
         raise NotImplementedError("PyTorch was compiled without XPU support")
 
-    def __exit__(self, *exc: object) -> bool:
-        return False
+    def __exit__(self, *exc: object) -> None:
+        pass
 
 
 class device_of(device):

@@ -20,6 +20,8 @@ class device(metaclass=Shown):
 
     __slots__ = ("type", "index", "_entered", "_hash")
     __module__ = "torch"
+    type: str
+    index: int | None
 
     def __init__(self, type=None, index: int | None = None, **named):
         if named:
@@ -79,6 +81,9 @@ class device(metaclass=Shown):
 
     def __exit__(self, *exc):
         _defaults.device = self._entered.pop()
+
+
+DeviceLike = device | str | int
 
 
 def _by_name(type, index: int | None, named: dict):

@@ -17,6 +17,8 @@ class dtype(metaclass=Shown):
 
     __slots__ = ("name", "np", "integers", "itemsize", "category", "short", "index")
     __module__ = "torch"
+    name: str
+    itemsize: int
 
     def __init__(self, name: str, np_type, category: int, short: str, integers=None):
         """`np_type`: None where no array has the type. `integers`: NumPy's type of those that quantized elements are held as."""

@@ -2,12 +2,13 @@
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
 from . import autocast_mode as mode
 
 
 def _older(name: str, newer: str, kind: str, function) -> None:
-    def f(*args):
+    def f(*args) -> Any:
         warnings.warn(f"torch.{name}() is deprecated. Please use torch.{newer}('{kind}') instead.", DeprecationWarning, stacklevel=2)
         return function(kind, *args)
     f.__name__ = f.__qualname__ = name

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import warnings
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -17,6 +17,8 @@ from .._tensor import Tensor
 from ..cuda import is_available as cuda_available
 
 __all__ = ["autocast", "custom_bwd", "custom_fwd", "is_autocast_available"]
+
+_F = TypeVar("_F", bound=Callable)
 
 
 def _kind(device_type: Any) -> str:
@@ -120,10 +122,10 @@ class autocast:
         self._switch.__enter__()
         return self
 
-    def __exit__(self, *exc: Any) -> bool:
-        return self._switch.__exit__(*exc)
+    def __exit__(self, *exc: Any) -> None:
+        self._switch.__exit__(*exc)
 
-    def __call__(self, func: Callable) -> Callable:
+    def __call__(self, func: _F) -> _F:
         @functools.wraps(func)
         def run(*args, **kwargs):
             with self:

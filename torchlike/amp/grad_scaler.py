@@ -10,7 +10,7 @@ import inspect
 import warnings
 from collections import defaultdict
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, overload
 
 import torchlike
 
@@ -80,6 +80,14 @@ class GradScaler:
                                  "in the iteration.")
         return self._scale
 
+    @overload
+    def scale(self, outputs: Tensor) -> Tensor: ...
+    @overload
+    def scale(self, outputs: list[Tensor]) -> list[Tensor]: ...
+    @overload
+    def scale(self, outputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]: ...
+    @overload
+    def scale(self, outputs: Iterable[Tensor]) -> Iterable[Tensor]: ...
     def scale(self, outputs: Tensor | Iterable[Tensor]) -> Tensor | Iterable[Tensor]:
         """`outputs` times the scale; a tensor, or an iterable of tensors, nested or not."""
         if not self._enabled:

@@ -52,7 +52,7 @@ def backward(tensors, grad_tensors=None, retain_graph: bool | None = None, creat
 
 def grad(outputs, inputs, grad_outputs=None, retain_graph: bool | None = None, create_graph: bool = False,
          only_inputs: bool = True, allow_unused: bool | None = None, is_grads_batched: bool = False,
-         materialize_grads: bool = False) -> tuple:
+         materialize_grads: bool = False) -> tuple[Tensor, ...]:
     """torch.autograd.grad: the gradients of `outputs` with respect to `inputs`, as a tuple."""
     if materialize_grads and allow_unused is False:
         raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got: "

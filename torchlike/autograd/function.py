@@ -6,6 +6,7 @@ import sys
 import warnings
 import weakref
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from .._core.errors import class_name
 from .._core.grad_mode import mode
@@ -186,7 +187,7 @@ class Function:
         raise NotImplementedError("To use autograd.Function with vmap, you must either override the vmap static method or set generate_vmap_rule=True.")
 
     @classmethod
-    def apply(cls, *args, **kwargs):
+    def apply(cls, *args: Any, **kwargs: Any) -> Any:
         """Run forward, and record backward when some input requires a gradient."""
         separate = cls.setup_context is not Function.setup_context
         if separate:  # it is told of arguments that were left out, too

@@ -6,11 +6,14 @@ import inspect
 import threading
 import warnings
 from collections.abc import Callable
+from typing import Any, Self, TypeVar, overload
 
 from .._core.errors import class_name
 from .._core.grad_mode import inference, mode
 
 __all__ = ["enable_grad", "inference_mode", "no_grad", "set_grad_enabled", "set_multithreading_enabled"]
+
+_F = TypeVar("_F", bound=Callable)
 
 
 def context_decorator(make: Callable, func: Callable) -> Callable:
@@ -49,10 +52,10 @@ def context_decorator(make: Callable, func: Callable) -> Callable:
 class DecoratorContextManager:
     """A setting that holds inside `with` or inside a decorated function (generators keep it between yields)."""
 
-    def clone(self):
+    def clone(self) -> Self:
         return self.__class__()
 
-    def __call__(self, func: Callable) -> Callable:
+    def __call__(self, func: _F) -> _F:
         if inspect.isclass(func):
             warnings.warn("Decorating classes is deprecated and will be disabled in future versions. You should only decorate functions or methods. To "
                           "preserve the current behavior of class decoration, you can directly decorate the `__init__` method and nothing else.",
@@ -61,16 +64,20 @@ class DecoratorContextManager:
             return func
         return context_decorator(self.clone, func)
 
-    def __enter__(self):
+    def __enter__(self) -> None:
         raise NotImplementedError
 
-    def __exit__(self, *exc):
+    def __exit__(self, *exc: Any) -> None:
         raise NotImplementedError
 
 
 class _Fixed(DecoratorContextManager):
     enabled = True
 
+    @overload
+    def __new__(cls, func: None = None) -> Self: ...
+    @overload
+    def __new__(cls, func: _F) -> _F: ...
     def __new__(cls, func=None):
         self = super().__new__(cls)
         return self if func is None else self(func)
@@ -78,10 +85,10 @@ class _Fixed(DecoratorContextManager):
     def __init__(self):
         pass
 
-    def __enter__(self):
+    def __enter__(self) -> None:
         self.before, mode.enabled = mode.enabled, self.enabled
 
-    def __exit__(self, *exc):
+    def __exit__(self, *exc: Any) -> None:
         mode.enabled = self.before
 
 
@@ -114,23 +121,27 @@ class set_grad_enabled(DecoratorContextManager):
         self.enabled = _boolean(mode, "set_grad_enabled")
         self.before = _switched(mode)
 
-    def __call__(self, func):
+    def __call__(self, func: _F) -> _F:
         mode.enabled = self.before
         return super().__call__(func)
 
-    def __enter__(self):
+    def __enter__(self) -> None:
         mode.enabled = self.enabled
 
-    def __exit__(self, *exc):
+    def __exit__(self, *exc: Any) -> None:
         mode.enabled = self.before
 
-    def clone(self):
+    def clone(self) -> Self:
         return self.__class__(self.enabled)
 
 
 class inference_mode(DecoratorContextManager):
     """no_grad, and tensors made inside can never take part in differentiation."""
 
+    @overload
+    def __new__(cls, mode: bool = True) -> Self: ...
+    @overload
+    def __new__(cls, mode: _F) -> _F: ...
     def __new__(cls, mode=True):
         self = super().__new__(cls)
         if not isinstance(mode, bool):  # a function
@@ -141,16 +152,16 @@ class inference_mode(DecoratorContextManager):
     def __init__(self, mode: bool = True):
         self.enabled = bool(mode)
 
-    def __enter__(self):
+    def __enter__(self) -> None:
         self.before = mode.enabled, mode.inference
         mode.enabled, mode.inference = not self.enabled, self.enabled
         inference[0] += 1
 
-    def __exit__(self, *exc):
+    def __exit__(self, *exc: Any) -> None:
         mode.enabled, mode.inference = self.before
         inference[0] -= 1
 
-    def clone(self):
+    def clone(self) -> Self:
         return self.__class__(self.enabled)
 
 
@@ -168,13 +179,13 @@ class set_multithreading_enabled(DecoratorContextManager):
         self.mode = _boolean(mode, "set_multithreading_enabled")
         self.prev, _threads.several = _threads.several, mode
 
-    def __enter__(self):
+    def __enter__(self) -> None:
         _threads.several = bool(self.mode)
 
-    def __exit__(self, *exc):
+    def __exit__(self, *exc: Any) -> None:
         _threads.several = self.prev
 
-    def clone(self):
+    def clone(self) -> Self:
         return self.__class__(self.mode)
 
 

@@ -36,6 +36,9 @@ def flags(fp32_precision: str = "none") -> _AbstractContextManager[None]:
     return _sys.modules[__name__].temporarily(fp32_precision=fp32_precision)
 
 
+fp32_precision: str  # which `_Backends` keeps
+
+
 class _Backends(_Settings):
     computed = {"fp32_precision": (_partial(_fp32_precision.get, "generic"), _partial(_fp32_precision.put, "generic", "all"))}  # noqa: RUF012
 

@@ -9,6 +9,13 @@ from ..cuda import is_available as _cuda_available
 from . import _fp32_precision
 from ._settings import Settings
 
+# settings, which `_Cudnn` keeps
+enabled: bool
+benchmark: bool
+benchmark_limit: int
+deterministic: bool
+allow_tf32: bool
+fp32_precision: str
 conv, rnn = _fp32_precision.Operation("cuda", "conv"), _fp32_precision.Operation("cuda", "rnn")
 
 

@@ -22,6 +22,9 @@ def flags(immediate: bool = False) -> Iterator[None]:
         yield
 
 
+immediate: bool  # which `_Miopen` keeps
+
+
 class _Miopen(Settings):
     defaults = {"immediate": False}  # noqa: RUF012
 

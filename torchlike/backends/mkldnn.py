@@ -34,6 +34,13 @@ def flags(
             _fp32_precision.put("mkldnn", "all", before)
 
 
+# settings, which `_Mkldnn` keeps
+enabled: bool
+deterministic: bool
+allow_tf32: bool
+fp32_precision: str
+
+
 class _Mkldnn(Settings):
     defaults = {"enabled": True, "deterministic": False, "allow_tf32": True}  # noqa: RUF012
     # as in torch (2.13), to set the library's sets the one for all

@@ -11,6 +11,10 @@ def is_available() -> bool:
     return True
 
 
+enabled: bool  # which `_OptEinsum` keeps, as
+strategy: str
+
+
 class _OptEinsum(Settings):
     defaults = {"enabled": True, "strategy": "auto"}  # noqa: RUF012
 

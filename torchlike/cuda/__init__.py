@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import sys
+import typing as _typing
 
 from .._core.errors import AcceleratorError  # noqa: F401
 from ..ops.random import Generator, default_generator  # noqa: F401
@@ -70,6 +71,9 @@ from .streams import (  # noqa: F401
     synchronize,
 )
 
+if _typing.TYPE_CHECKING:
+    from . import amp, nvtx, profiler  # noqa: F401
+
 globals().update(_TENSOR_TYPES)  # torch.cuda.FloatTensor and the others
 
 
@@ -109,7 +113,7 @@ def get_sync_debug_mode() -> int:
     return _sync_debug_mode[0]
 
 
-def __getattr__(name: str):
+def __getattr__(name: str) -> _typing.Any:
     if name == "default_generators":  # asked lazily: JAX must not look for GPUs at import
         return (default_generator,) * device_count()
     if name == "_initialized":  # what is_initialized() says, as reversible layers ask before they keep the GPUs' generators

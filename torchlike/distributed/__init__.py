@@ -1,5 +1,7 @@
 """torch.distributed: the processes of a program, their groups, and the collectives between them, over sockets."""
 
+from typing import Any as _Any
+
 from . import constants  # noqa: F401
 from .device_mesh import DeviceMesh, init_device_mesh  # noqa: F401
 from .distributed_c10d import *  # noqa: F403
@@ -9,7 +11,7 @@ from .process_group import is_available  # noqa: F401
 from .store import DistError, DistNetworkError, DistStoreError, FileStore, HashStore, TCPStore  # noqa: F401
 
 
-def __getattr__(name: str):
+def __getattr__(name: str) -> _Any:
     if name in ("autograd", "pipelining", "rpc"):  # loaded when a program asks for them
         import importlib
         return importlib.import_module(f"{__name__}.{name}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 import math
 
 from .._functions import torch as F
+from .._tensor import Tensor
 from . import constraints
 from .transformed_distribution import TransformedDistribution
 from .transforms import AbsTransform
@@ -26,26 +27,26 @@ class Half(TransformedDistribution):
         return self.base_dist.scale
 
     @property
-    def mode(self):
+    def mode(self) -> Tensor:
         """0."""
         return F["zeros_like"](self.scale)
 
-    def log_prob(self, value):
+    def log_prob(self, value) -> Tensor:
         """That of x, doubled; -inf below 0."""
         if self._validate_args:
             self._validate_sample(value)
         return F["where"](value >= 0, self.base_dist.log_prob(value) + math.log(2), -math.inf)
 
-    def cdf(self, value):
+    def cdf(self, value) -> Tensor:
         """2 cdf - 1."""
         if self._validate_args:
             self._validate_sample(value)
         return 2 * self.base_dist.cdf(value) - 1
 
-    def icdf(self, value):
+    def icdf(self, value) -> Tensor:
         """The quantile function."""
         return self.base_dist.icdf((value + 1) / 2)
 
-    def entropy(self):
+    def entropy(self) -> Tensor:
         """That of x, less log 2."""
         return self.base_dist.entropy() - math.log(2)

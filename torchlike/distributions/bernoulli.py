@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from .._functions import torch as F
-from .._tensor import Size
+from .._tensor import Size, Tensor
 from ..autograd.grad_mode import no_grad
 from . import constraints
 from ._binary import BinaryParameters
@@ -23,18 +23,18 @@ class Bernoulli(BinaryParameters, ExponentialFamily):
         super().__init__(shape, validate_args=validate_args)
 
     @property
-    def mean(self):
+    def mean(self) -> Tensor:
         """probs."""
         return self.probs
 
     @property
-    def mode(self):
+    def mode(self) -> Tensor:
         """The likelier value; NaN at 1/2."""
         p = self.probs
         return F["where"](p == 0.5, float("nan"), (p >= 0.5).to(p.dtype))
 
     @property
-    def variance(self):
+    def variance(self) -> Tensor:
         """p (1 - p)."""
         return self.probs * (1 - self.probs)
 
@@ -42,7 +42,7 @@ class Bernoulli(BinaryParameters, ExponentialFamily):
         """The distribution over a larger batch."""
         return self._expanded(Bernoulli, _instance, batch_shape, **self._expanded_parameters(batch_shape))
 
-    def sample(self, sample_shape=Size()):
+    def sample(self, sample_shape=Size()) -> Tensor:
         """Zeros and ones."""
         with no_grad():
             return F["bernoulli"](self.probs.expand(self._extended_shape(sample_shape)))
@@ -50,17 +50,17 @@ class Bernoulli(BinaryParameters, ExponentialFamily):
     def _cross_entropy(self, logits, value):
         return softplus(logits) - logits * value
 
-    def log_prob(self, value):
+    def log_prob(self, value) -> Tensor:
         """x log p + (1 - x) log(1 - p)."""
         if self._validate_args:
             self._validate_sample(value)
         return -self._cross_entropy(*broadcast_all(self.logits, value))
 
-    def entropy(self):
+    def entropy(self) -> Tensor:
         """-p log p - (1 - p) log(1 - p)."""
         return self._cross_entropy(self.logits, self.probs)
 
-    def enumerate_support(self, expand=True):
+    def enumerate_support(self, expand=True) -> Tensor:
         """0 and 1."""
         values = F["arange"](2, dtype=self._param.dtype, device=self._param.device).view((-1,) + (1,) * len(self._batch_shape))
         return values.expand((-1,) + self._batch_shape) if expand else values

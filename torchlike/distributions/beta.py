@@ -4,7 +4,7 @@ from __future__ import annotations
 from numbers import Real
 
 from .._functions import torch as F
-from .._tensor import Size
+from .._tensor import Size, Tensor
 from ..autograd.grad_mode import no_grad
 from . import constraints
 from .dirichlet import Dirichlet
@@ -46,32 +46,32 @@ class Beta(ExponentialFamily):
         return self._dirichlet.concentration[..., 1]
 
     @property
-    def mean(self):
+    def mean(self) -> Tensor:
         """c1 / (c1 + c0)."""
         return self.concentration1 / (self.concentration1 + self.concentration0)
 
     @property
-    def mode(self):
+    def mode(self) -> Tensor:
         """The Dirichlet's."""
         return self._dirichlet.mode[..., 0]
 
     @property
-    def variance(self):
+    def variance(self) -> Tensor:
         """c1 c0 / (s^2 (s + 1)), s = c1 + c0."""
         s = self.concentration1 + self.concentration0
         return self.concentration1 * self.concentration0 / (s.pow(2) * (s + 1))
 
-    def rsample(self, sample_shape=()):
+    def rsample(self, sample_shape=()) -> Tensor:
         """The first component of Dirichlet samples."""
         return self._dirichlet.rsample(sample_shape).select(-1, 0)
 
-    def log_prob(self, value):
+    def log_prob(self, value) -> Tensor:
         """The Dirichlet's at (x, 1 - x)."""
         if self._validate_args:
             self._validate_sample(value)
         return self._dirichlet.log_prob(F["stack"]([value, 1.0 - value], -1))
 
-    def entropy(self):
+    def entropy(self) -> Tensor:
         """The Dirichlet's."""
         return self._dirichlet.entropy()
 

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from .._functions import torch as F
-from .._tensor import Size
+from .._tensor import Size, Tensor
 from ..autograd.grad_mode import no_grad
 from . import constraints
 from ._binary import BinaryParameters
@@ -32,27 +32,27 @@ class Binomial(BinaryParameters, Distribution):
         return constraints.integer_interval(0, self.total_count)
 
     @property
-    def mean(self):
+    def mean(self) -> Tensor:
         """n p."""
         return self.total_count * self.probs
 
     @property
-    def mode(self):
+    def mode(self) -> Tensor:
         """floor((n + 1) p), at most n."""
         return ((self.total_count + 1) * self.probs).floor().clamp(max=self.total_count)
 
     @property
-    def variance(self):
+    def variance(self) -> Tensor:
         """n p (1 - p)."""
         return self.total_count * self.probs * (1 - self.probs)
 
-    def sample(self, sample_shape=Size()):
+    def sample(self, sample_shape=Size()) -> Tensor:
         """Counts, as floating-point numbers."""
         shape = self._extended_shape(sample_shape)
         with no_grad():
             return F["binomial"](self.total_count.expand(shape), self.probs.expand(shape))
 
-    def log_prob(self, value):
+    def log_prob(self, value) -> Tensor:
         """log binom(n, x) + x logits - n softplus(logits)."""
         if self._validate_args:
             self._validate_sample(value)
@@ -60,7 +60,7 @@ class Binomial(BinaryParameters, Distribution):
         binom = (n + 1).lgamma() - (value + 1).lgamma() - (n - value + 1).lgamma()
         return binom + value * logits - n * softplus(logits)
 
-    def entropy(self):
+    def entropy(self) -> Tensor:
         """-sum p(x) log p(x) over the support, where all counts are equal."""
         n = int(self.total_count.max())
         if not self.total_count.min() == n:
@@ -68,7 +68,7 @@ class Binomial(BinaryParameters, Distribution):
         log_prob = self.log_prob(self.enumerate_support(False))
         return -(log_prob.exp() * log_prob).sum(0)
 
-    def enumerate_support(self, expand=True):
+    def enumerate_support(self, expand=True) -> Tensor:
         """0 to total_count, where all counts are equal."""
         n = int(self.total_count.max())
         if not self.total_count.min() == n:

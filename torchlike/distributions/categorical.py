@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from .._functions import torch as F
-from .._tensor import Size
+from .._tensor import Size, Tensor
 from ..autograd.grad_mode import no_grad
 from ..ops.queries import finfo
 from . import constraints
@@ -59,18 +59,18 @@ class Categorical(Distribution):
         return self._param.size()
 
     @property
-    def mean(self):
+    def mean(self) -> Tensor:
         """Not defined for categories: NaN."""
         return F["full"](self._extended_shape(), float("nan"), dtype=self.probs.dtype, device=self.probs.device)
 
     variance = mean
 
     @property
-    def mode(self):
+    def mode(self) -> Tensor:
         """The likeliest index."""
         return self.probs.argmax(-1)
 
-    def sample(self, sample_shape=Size()):
+    def sample(self, sample_shape=Size()) -> Tensor:
         """Indices (int64)."""
         shape = Size(sample_shape)
         with no_grad():
@@ -78,7 +78,7 @@ class Categorical(Distribution):
             drawn = F["multinomial"](probs, shape.numel(), True)
             return (drawn if shape.numel() == 1 else drawn.T).reshape(self._extended_shape(shape))
 
-    def log_prob(self, value):
+    def log_prob(self, value) -> Tensor:
         """The log-probability of the index."""
         if self._validate_args:
             self._validate_sample(value)
@@ -88,11 +88,11 @@ class Categorical(Distribution):
             index = index[..., :1]
         return logits.gather(-1, index).squeeze(-1)
 
-    def entropy(self):
+    def entropy(self) -> Tensor:
         """-sum p log p."""
         return -(self.logits.clamp(min=finfo(self.logits.dtype).min) * self.probs).sum(-1)
 
-    def enumerate_support(self, expand=True):
+    def enumerate_support(self, expand=True) -> Tensor:
         """All indices."""
         values = F["arange"](self._num_events, device=self._param.device).view((-1,) + (1,) * len(self._batch_shape))
         return values.expand((-1,) + self._batch_shape) if expand else values

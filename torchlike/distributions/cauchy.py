@@ -4,7 +4,7 @@ from __future__ import annotations
 import math
 
 from .._functions import torch as F
-from .._tensor import Size
+from .._tensor import Size, Tensor
 from . import constraints
 from .distribution import Distribution
 from .utils import broadcast_all, scalar_parameters
@@ -26,40 +26,40 @@ class Cauchy(Distribution):
         return self._expanded(Cauchy, _instance, batch_shape, loc=self.loc.expand(batch_shape), scale=self.scale.expand(batch_shape))
 
     @property
-    def mean(self):
+    def mean(self) -> Tensor:
         """Not defined: NaN."""
         return F["full"](self._extended_shape(), math.nan, dtype=self.loc.dtype, device=self.loc.device)
 
     @property
-    def mode(self):
+    def mode(self) -> Tensor:
         """loc."""
         return self.loc
 
     @property
-    def variance(self):
+    def variance(self) -> Tensor:
         """Infinite."""
         return F["full"](self._extended_shape(), math.inf, dtype=self.loc.dtype, device=self.loc.device)
 
-    def rsample(self, sample_shape=Size()):
+    def rsample(self, sample_shape=Size()) -> Tensor:
         """loc + scale * standard Cauchy numbers."""
         return self.loc + self.loc.detach().new_empty(self._extended_shape(sample_shape)).cauchy_() * self.scale
 
-    def log_prob(self, value):
+    def log_prob(self, value) -> Tensor:
         """-log(pi scale (1 + z^2))."""
         if self._validate_args:
             self._validate_sample(value)
         return -math.log(math.pi) - self.scale.log() - (((value - self.loc) / self.scale) ** 2).log1p()
 
-    def cdf(self, value):
+    def cdf(self, value) -> Tensor:
         """atan(z) / pi + 1/2."""
         if self._validate_args:
             self._validate_sample(value)
         return ((value - self.loc) / self.scale).atan() / math.pi + 0.5
 
-    def icdf(self, value):
+    def icdf(self, value) -> Tensor:
         """The quantile function."""
         return (math.pi * (value - 0.5)).tan() * self.scale + self.loc
 
-    def entropy(self):
+    def entropy(self) -> Tensor:
         """log(4 pi scale)."""
         return math.log(4 * math.pi) + self.scale.log()

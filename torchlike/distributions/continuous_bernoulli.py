@@ -4,7 +4,7 @@ from __future__ import annotations
 import math
 
 from .._functions import torch as F
-from .._tensor import Size
+from .._tensor import Size, Tensor
 from ..autograd.grad_mode import no_grad
 from . import constraints
 from ._binary import BinaryParameters
@@ -54,37 +54,37 @@ class ContinuousBernoulli(BinaryParameters, ExponentialFamily):
         return F["where"](away, ends.abs().log() - (1 - 2 * p).abs().log(), math.log(2) + (4 / 3 + 104 / 45 * x) * x)
 
     @property
-    def mean(self):
+    def mean(self) -> Tensor:
         """p / (2p - 1) + 1 / (log(1 - p) - log p)."""
         away, p = self._away()
         x = self.probs - 0.5
         return F["where"](away, p / (2 * p - 1) + 1 / ((-p).log1p() - p.log()), 0.5 + (1 / 3 + 16 / 45 * x.pow(2)) * x)
 
     @property
-    def variance(self):
+    def variance(self) -> Tensor:
         """p (p - 1) / (1 - 2p)^2 + 1 / (log(1 - p) - log p)^2."""
         away, p = self._away()
         x = (self.probs - 0.5).pow(2)
         exact = p * (p - 1) / (1 - 2 * p).pow(2) + 1 / ((-p).log1p() - p.log()).pow(2)
         return F["where"](away, exact, 1 / 12 - (1 / 15 - 128 / 945 * x) * x)
 
-    def sample(self, sample_shape=Size()):
+    def sample(self, sample_shape=Size()) -> Tensor:
         """icdf of uniform numbers, without gradients."""
         with no_grad():
             return self.rsample(sample_shape)
 
-    def rsample(self, sample_shape=Size()):
+    def rsample(self, sample_shape=Size()) -> Tensor:
         """icdf of uniform numbers."""
         return self.icdf(F["rand"](self._extended_shape(sample_shape), dtype=self.probs.dtype, device=self.probs.device))
 
-    def log_prob(self, value):
+    def log_prob(self, value) -> Tensor:
         """x log p + (1 - x) log(1 - p) + log C(p)."""
         if self._validate_args:
             self._validate_sample(value)
         logits, value = broadcast_all(self.logits, value)
         return logits * value - softplus(logits) + self._log_norm()
 
-    def cdf(self, value):
+    def cdf(self, value) -> Tensor:
         """(p^x (1 - p)^(1 - x) + p - 1) / (2p - 1), 0 below 0 and 1 above 1."""
         if self._validate_args:
             self._validate_sample(value)
@@ -92,13 +92,13 @@ class ContinuousBernoulli(BinaryParameters, ExponentialFamily):
         inside = F["where"](away, (p.pow(value) * (1 - p).pow(1 - value) + p - 1) / (2 * p - 1), value)
         return F["where"](value <= 0, 0.0, F["where"](value >= 1, 1.0, inside))
 
-    def icdf(self, value):
+    def icdf(self, value) -> Tensor:
         """(log(1 - p + u (2p - 1)) - log(1 - p)) / (log p - log(1 - p))."""
         away, p = self._away()
         low = (-p).log1p()
         return F["where"](away, ((value * (2 * p - 1) - p).log1p() - low) / (p.log() - low), value)
 
-    def entropy(self):
+    def entropy(self) -> Tensor:
         """-E[log density]."""
         low = (-self.probs).log1p()
         return self.mean * (low - self.probs.log()) - self._log_norm() - low

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from .._functions import torch as F
-from .._tensor import Size
+from .._tensor import Size, Tensor
 from . import constraints
 from .distribution import ExponentialFamily
 
@@ -25,11 +25,11 @@ class Dirichlet(ExponentialFamily):
         batch_shape = Size(batch_shape)
         return self._expanded(Dirichlet, _instance, batch_shape, concentration=self.concentration.expand(batch_shape + self.event_shape))
 
-    def rsample(self, sample_shape=()):
+    def rsample(self, sample_shape=()) -> Tensor:
         """Normalised gamma samples."""
         return F["_sample_dirichlet"](self.concentration.expand(self._extended_shape(sample_shape)))
 
-    def log_prob(self, value):
+    def log_prob(self, value) -> Tensor:
         """sum (c - 1) log x + log Gamma(sum c) - sum log Gamma(c)."""
         if self._validate_args:
             self._validate_sample(value)
@@ -37,12 +37,12 @@ class Dirichlet(ExponentialFamily):
         return F["xlogy"](c - 1.0, value).sum(-1) + c.sum(-1).lgamma() - c.lgamma().sum(-1)
 
     @property
-    def mean(self):
+    def mean(self) -> Tensor:
         """c / sum c."""
         return self.concentration / self.concentration.sum(-1, True)
 
     @property
-    def mode(self):
+    def mode(self) -> Tensor:
         """(c - 1) / (sum c - n) for c > 1; else a corner."""
         less = (self.concentration - 1).clamp(min=0.0)
         inside = less / less.sum(-1, True)
@@ -52,13 +52,13 @@ class Dirichlet(ExponentialFamily):
         return F["where"](corners.unsqueeze(-1), at, inside)
 
     @property
-    def variance(self):
+    def variance(self) -> Tensor:
         """c (s - c) / (s^2 (s + 1)), s = sum c."""
         c = self.concentration
         s = c.sum(-1, True)
         return c * (s - c) / (s.pow(2) * (s + 1))
 
-    def entropy(self):
+    def entropy(self) -> Tensor:
         """log B(c) - (n - s) digamma(s) - sum (c - 1) digamma(c)."""
         c = self.concentration
         s = c.sum(-1)

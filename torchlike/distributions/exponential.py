@@ -1,7 +1,7 @@
 """The exponential distribution."""
 from __future__ import annotations
 
-from .._tensor import Size
+from .._tensor import Size, Tensor
 from . import constraints
 from .distribution import ExponentialFamily
 from .utils import broadcast_all, scalar_parameters
@@ -20,19 +20,19 @@ class Exponential(ExponentialFamily):
         super().__init__(Size() if scalar_parameters(rate) else self.rate.size(), validate_args=validate_args)
 
     @property
-    def mean(self):
+    def mean(self) -> Tensor:
         """1 / rate."""
         return self.rate.reciprocal()
 
     stddev = mean
 
     @property
-    def mode(self):
+    def mode(self) -> Tensor:
         """0."""
         return self.rate.new_zeros(self.rate.shape)
 
     @property
-    def variance(self):
+    def variance(self) -> Tensor:
         """1 / rate^2."""
         return self.rate.pow(-2)
 
@@ -40,27 +40,27 @@ class Exponential(ExponentialFamily):
         """The distribution over a larger batch."""
         return self._expanded(Exponential, _instance, batch_shape, rate=self.rate.expand(batch_shape))
 
-    def rsample(self, sample_shape=Size()):
+    def rsample(self, sample_shape=Size()) -> Tensor:
         """Standard exponential numbers over the rate."""
         return self.rate.detach().new_empty(self._extended_shape(sample_shape)).exponential_() / self.rate
 
-    def log_prob(self, value):
+    def log_prob(self, value) -> Tensor:
         """log rate - rate x."""
         if self._validate_args:
             self._validate_sample(value)
         return self.rate.log() - self.rate * value
 
-    def cdf(self, value):
+    def cdf(self, value) -> Tensor:
         """1 - exp(-rate x)."""
         if self._validate_args:
             self._validate_sample(value)
         return 1 - (-self.rate * value).exp()
 
-    def icdf(self, value):
+    def icdf(self, value) -> Tensor:
         """-log(1 - p) / rate."""
         return -(-value).log1p() / self.rate
 
-    def entropy(self):
+    def entropy(self) -> Tensor:
         """1 - log rate."""
         return 1.0 - self.rate.log()
 

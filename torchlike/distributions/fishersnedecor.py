@@ -4,7 +4,7 @@ from __future__ import annotations
 import math
 
 from .._functions import torch as F
-from .._tensor import Size
+from .._tensor import Size, Tensor
 from ..ops.queries import finfo
 from . import constraints
 from .distribution import Distribution
@@ -30,28 +30,28 @@ class FisherSnedecor(Distribution):
         return self._expanded(FisherSnedecor, _instance, batch_shape, **made)
 
     @property
-    def mean(self):
+    def mean(self) -> Tensor:
         """df2 / (df2 - 2) where df2 > 2, else NaN."""
         return F["where"](self.df2 > 2, self.df2 / (self.df2 - 2), math.nan)
 
     @property
-    def mode(self):
+    def mode(self) -> Tensor:
         """(df1 - 2) / df1 * df2 / (df2 + 2) where df1 > 2, else NaN."""
         return F["where"](self.df1 > 2, (self.df1 - 2) / self.df1 * self.df2 / (self.df2 + 2), math.nan)
 
     @property
-    def variance(self):
+    def variance(self) -> Tensor:
         """2 df2^2 (df1 + df2 - 2) / (df1 (df2 - 2)^2 (df2 - 4)) where df2 > 4, else NaN."""
         a, b = self.df1, self.df2
         return F["where"](b > 4, 2 * b.pow(2) * (a + b - 2) / (a * (b - 2).pow(2) * (b - 4)), math.nan)
 
-    def rsample(self, sample_shape=Size()):
+    def rsample(self, sample_shape=Size()) -> Tensor:
         """The ratio of two gamma samples."""
         above, below = self._gamma1.rsample(sample_shape).view(self._extended_shape(sample_shape)), self._gamma2.rsample(sample_shape)
         tiny = finfo(below.dtype).tiny
         return (above / below.clamp(min=tiny)).clamp(min=tiny)
 
-    def log_prob(self, value):
+    def log_prob(self, value) -> Tensor:
         """The density's logarithm."""
         if self._validate_args:
             self._validate_sample(value)

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from .._functions import torch as F
-from .._tensor import Size
+from .._tensor import Size, Tensor
 from ..ops.queries import finfo
 from . import constraints
 from .distribution import ExponentialFamily
@@ -22,17 +22,17 @@ class Gamma(ExponentialFamily):
         super().__init__(Size() if scalar_parameters(concentration, rate) else self.concentration.size(), validate_args=validate_args)
 
     @property
-    def mean(self):
+    def mean(self) -> Tensor:
         """concentration / rate."""
         return self.concentration / self.rate
 
     @property
-    def mode(self):
+    def mode(self) -> Tensor:
         """(concentration - 1) / rate, at least 0."""
         return ((self.concentration - 1) / self.rate).clamp(min=0)
 
     @property
-    def variance(self):
+    def variance(self) -> Tensor:
         """concentration / rate^2."""
         return self.concentration / self.rate.pow(2)
 
@@ -40,14 +40,14 @@ class Gamma(ExponentialFamily):
         """The distribution over a larger batch."""
         return self._expanded(Gamma, _instance, batch_shape, concentration=self.concentration.expand(batch_shape), rate=self.rate.expand(batch_shape))
 
-    def rsample(self, sample_shape=Size()):
+    def rsample(self, sample_shape=Size()) -> Tensor:
         """Standard gamma samples over the rate."""
         shape = self._extended_shape(sample_shape)
         value = F["_standard_gamma"](self.concentration.expand(shape)) / self.rate.expand(shape)
         value.detach().clamp_(min=finfo(value.dtype).tiny)  # log_prob of an underflowed zero would be infinite
         return value
 
-    def log_prob(self, value):
+    def log_prob(self, value) -> Tensor:
         """c log rate + (c - 1) log x - rate x - log Gamma(c)."""
         value = F["as_tensor"](value, dtype=self.rate.dtype, device=self.rate.device)
         if self._validate_args:
@@ -55,13 +55,13 @@ class Gamma(ExponentialFamily):
         c = self.concentration
         return F["xlogy"](c, self.rate) + F["xlogy"](c - 1, value) - self.rate * value - c.lgamma()
 
-    def cdf(self, value):
+    def cdf(self, value) -> Tensor:
         """The regularized lower incomplete gamma function of rate x."""
         if self._validate_args:
             self._validate_sample(value)
         return F["igamma"](self.concentration, self.rate * value)
 
-    def entropy(self):
+    def entropy(self) -> Tensor:
         """c - log rate + log Gamma(c) + (1 - c) digamma(c)."""
         c = self.concentration
         return c - self.rate.log() + c.lgamma() + (1.0 - c) * c.digamma()

@@ -4,7 +4,7 @@ from __future__ import annotations
 import math
 
 from .._functions import torch as F
-from .._tensor import Size
+from .._tensor import Size, Tensor
 from . import constraints
 from .distribution import Distribution
 from .utils import broadcast_all, scalar_parameters
@@ -35,11 +35,11 @@ class GeneralizedPareto(Distribution):
         zero = F["isclose"](self.concentration, F["zeros_like"](self.concentration))
         return zero, F["where"](zero, 1.0, self.concentration)
 
-    def rsample(self, sample_shape=Size()):
+    def rsample(self, sample_shape=Size()) -> Tensor:
         """icdf of uniform numbers."""
         return self.icdf(F["rand"](self._extended_shape(sample_shape), dtype=self.loc.dtype, device=self.loc.device))
 
-    def log_prob(self, value):
+    def log_prob(self, value) -> Tensor:
         """-log scale - (1 + 1 / c) log(1 + c z)."""
         if self._validate_args:
             self._validate_sample(value)
@@ -60,34 +60,34 @@ class GeneralizedPareto(Distribution):
         """log P(X <= x)."""
         return (-self.log_survival_function(value).exp()).log1p()
 
-    def cdf(self, value):
+    def cdf(self, value) -> Tensor:
         """P(X <= x)."""
         return self.log_cdf(value).exp()
 
-    def icdf(self, value):
+    def icdf(self, value) -> Tensor:
         """loc + scale ((1 - u)^-c - 1) / c."""
         zero, c = self._shape()
         log_left = (-value).log1p()
         return F["where"](zero, self.loc - self.scale * log_left, self.loc + self.scale / c * (-c * log_left).expm1())
 
     @property
-    def mean(self):
+    def mean(self) -> Tensor:
         """loc + scale / (1 - c) where c < 1, else NaN."""
         finite = self.concentration < 1
         return F["where"](finite, self.loc + self.scale / (1 - F["where"](finite, self.concentration, 0.5)), math.nan)
 
     @property
-    def variance(self):
+    def variance(self) -> Tensor:
         """scale^2 / ((1 - c)^2 (1 - 2c)) where c < 1/2, else NaN."""
         finite = self.concentration < 0.5
         c = F["where"](finite, self.concentration, 0.25)
         return F["where"](finite, self.scale.pow(2) / ((1 - c).pow(2) * (1 - 2 * c)), math.nan)
 
     @property
-    def mode(self):
+    def mode(self) -> Tensor:
         """loc."""
         return self.loc
 
-    def entropy(self):
+    def entropy(self) -> Tensor:
         """log scale + c + 1."""
         return (self.scale.log() + self.concentration + 1).expand(self._batch_shape)

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from .._functions import torch as F
-from .._tensor import Size
+from .._tensor import Size, Tensor
 from ..autograd.grad_mode import no_grad
 from ..nn.functional import binary_cross_entropy_with_logits
 from ..ops.queries import finfo
@@ -31,27 +31,27 @@ class Geometric(BinaryParameters, Distribution):
         return self._expanded(Geometric, _instance, batch_shape, **self._expanded_parameters(batch_shape))
 
     @property
-    def mean(self):
+    def mean(self) -> Tensor:
         """1 / p - 1."""
         return 1.0 / self.probs - 1.0
 
     @property
-    def mode(self):
+    def mode(self) -> Tensor:
         """0."""
         return F["zeros_like"](self.probs)
 
     @property
-    def variance(self):
+    def variance(self) -> Tensor:
         """(1 / p - 1) / p."""
         return (1.0 / self.probs - 1.0) / self.probs
 
-    def sample(self, sample_shape=Size()):
+    def sample(self, sample_shape=Size()) -> Tensor:
         """floor(log u / log(1 - p))."""
         with no_grad():
             u = self.probs.detach().new_empty(self._extended_shape(sample_shape)).uniform_(finfo(self.probs.dtype).tiny, 1)
             return (u.log() / (-self.probs).log1p()).floor()
 
-    def log_prob(self, value):
+    def log_prob(self, value) -> Tensor:
         """x log(1 - p) + log p."""
         if self._validate_args:
             self._validate_sample(value)
@@ -59,6 +59,6 @@ class Geometric(BinaryParameters, Distribution):
         other = F["where"]((probs == 1) & (value == 0), 0.0, -probs)
         return value * other.log1p() + self.probs.log()
 
-    def entropy(self):
+    def entropy(self) -> Tensor:
         """-(p log p + (1 - p) log(1 - p)) / p."""
         return binary_cross_entropy_with_logits(self.logits, self.probs, reduction="none") / self.probs

@@ -4,6 +4,7 @@ from __future__ import annotations
 import math
 
 from .._functions import torch as F
+from .._tensor import Tensor
 from ..ops.queries import finfo
 from . import constraints
 from .transformed_distribution import TransformedDistribution
@@ -36,7 +37,7 @@ class Gumbel(TransformedDistribution):
         new.loc, new.scale = self.loc.expand(batch_shape), self.scale.expand(batch_shape)
         return super().expand(batch_shape, _instance=new)
 
-    def log_prob(self, value):
+    def log_prob(self, value) -> Tensor:
         """-z - exp(-z) - log scale."""
         if self._validate_args:
             self._validate_sample(value)
@@ -44,25 +45,25 @@ class Gumbel(TransformedDistribution):
         return z - z.exp() - self.scale.log()
 
     @property
-    def mean(self):
+    def mean(self) -> Tensor:
         """loc + Euler's constant * scale."""
         return self.loc + self.scale * _EULER
 
     @property
-    def mode(self):
+    def mode(self) -> Tensor:
         """loc."""
         return self.loc
 
     @property
-    def stddev(self):
+    def stddev(self) -> Tensor:
         """pi scale / sqrt 6."""
         return math.pi / math.sqrt(6) * self.scale
 
     @property
-    def variance(self):
+    def variance(self) -> Tensor:
         """pi^2 scale^2 / 6."""
         return self.stddev.pow(2)
 
-    def entropy(self):
+    def entropy(self) -> Tensor:
         """log scale + 1 + Euler's constant."""
         return self.scale.log() + (1 + _EULER)

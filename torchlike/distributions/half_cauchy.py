@@ -4,6 +4,7 @@ from __future__ import annotations
 import math
 
 from .._functions import torch as F
+from .._tensor import Tensor
 from ._half import Half
 from .cauchy import Cauchy
 
@@ -18,16 +19,16 @@ class HalfCauchy(Half):
         return super().expand(batch_shape, _instance=self._get_checked_instance(HalfCauchy, _instance))
 
     @property
-    def mean(self):
+    def mean(self) -> Tensor:
         """Infinite."""
         return F["full"](self._extended_shape(), math.inf, dtype=self.scale.dtype, device=self.scale.device)
 
     @property
-    def variance(self):
+    def variance(self) -> Tensor:
         """Infinite."""
         return self.base_dist.variance
 
-    def log_prob(self, value):
+    def log_prob(self, value) -> Tensor:
         """The Cauchy's, doubled; -inf below 0."""
         if self._validate_args:  # a number is no sample
             self._validate_sample(value)

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import math
 
+from .._tensor import Tensor
 from ._half import Half
 from .normal import Normal
 
@@ -17,11 +18,11 @@ class HalfNormal(Half):
         return super().expand(batch_shape, _instance=self._get_checked_instance(HalfNormal, _instance))
 
     @property
-    def mean(self):
+    def mean(self) -> Tensor:
         """scale sqrt(2 / pi)."""
         return self.scale * math.sqrt(2 / math.pi)
 
     @property
-    def variance(self):
+    def variance(self) -> Tensor:
         """scale^2 (1 - 2 / pi)."""
         return self.scale.pow(2) * (1 - 2 / math.pi)

@@ -1,7 +1,7 @@
 """Batch dimensions taken as event dimensions."""
 from __future__ import annotations
 
-from .._tensor import Size
+from .._tensor import Size, Tensor
 from . import constraints
 from .distribution import Distribution
 from .utils import sum_rightmost
@@ -44,37 +44,37 @@ class Independent(Distribution):
         return constraints.independent(self.base_dist.support, n) if n else self.base_dist.support
 
     @property
-    def mean(self):
+    def mean(self) -> Tensor:
         """The base's mean."""
         return self.base_dist.mean
 
     @property
-    def mode(self):
+    def mode(self) -> Tensor:
         """The base's mode."""
         return self.base_dist.mode
 
     @property
-    def variance(self):
+    def variance(self) -> Tensor:
         """The base's variance."""
         return self.base_dist.variance
 
-    def sample(self, sample_shape=Size()):
+    def sample(self, sample_shape=Size()) -> Tensor:
         """The base's samples."""
         return self.base_dist.sample(sample_shape)
 
-    def rsample(self, sample_shape=Size()):
+    def rsample(self, sample_shape=Size()) -> Tensor:
         """The base's samples, with gradients."""
         return self.base_dist.rsample(sample_shape)
 
-    def log_prob(self, value):
+    def log_prob(self, value) -> Tensor:
         """The base's log_prob summed over the reinterpreted dimensions."""
         return sum_rightmost(self.base_dist.log_prob(value), self.reinterpreted_batch_ndims)
 
-    def entropy(self):
+    def entropy(self) -> Tensor:
         """The base's entropy summed over the reinterpreted dimensions."""
         return sum_rightmost(self.base_dist.entropy(), self.reinterpreted_batch_ndims)
 
-    def enumerate_support(self, expand=True):
+    def enumerate_support(self, expand=True) -> Tensor:
         """The base's support."""
         if self.reinterpreted_batch_ndims > 0:
             raise NotImplementedError("Enumeration over cartesian product is not implemented")

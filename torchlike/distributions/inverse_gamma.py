@@ -4,6 +4,7 @@ from __future__ import annotations
 import math
 
 from .._functions import torch as F
+from .._tensor import Tensor
 from . import constraints
 from .gamma import Gamma
 from .transformed_distribution import TransformedDistribution
@@ -36,22 +37,22 @@ class InverseGamma(TransformedDistribution):
         return self.base_dist.rate
 
     @property
-    def mean(self):
+    def mean(self) -> Tensor:
         """rate / (c - 1) where c > 1, else infinite."""
         return F["where"](self.concentration > 1, self.rate / (self.concentration - 1), math.inf)
 
     @property
-    def mode(self):
+    def mode(self) -> Tensor:
         """rate / (c + 1)."""
         return self.rate / (self.concentration + 1)
 
     @property
-    def variance(self):
+    def variance(self) -> Tensor:
         """rate^2 / ((c - 1)^2 (c - 2)) where c > 2, else infinite."""
         c = self.concentration
         return F["where"](c > 2, self.rate.square() / ((c - 1).square() * (c - 2)), math.inf)
 
-    def entropy(self):
+    def entropy(self) -> Tensor:
         """c + log rate + log Gamma(c) - (1 + c) digamma(c)."""
         c = self.concentration
         return c + self.rate.log() + c.lgamma() - (1 + c) * c.digamma()

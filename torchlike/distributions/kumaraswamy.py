@@ -4,6 +4,7 @@ from __future__ import annotations
 import math
 
 from .._functions import torch as F
+from .._tensor import Tensor
 from . import constraints
 from .gumbel import _EULER
 from .transformed_distribution import TransformedDistribution
@@ -38,22 +39,22 @@ class Kumaraswamy(TransformedDistribution):
         return super().expand(batch_shape, _instance=new)
 
     @property
-    def mean(self):
+    def mean(self) -> Tensor:
         """E[x]."""
         return _moment(self.concentration1, self.concentration0, 1)
 
     @property
-    def mode(self):
+    def mode(self) -> Tensor:
         """((c1 - 1) / (c1 c0 - 1)) ** (1 / c1) where both are at least 1 and one is more, else NaN."""
         a, b = self.concentration1, self.concentration0
         return F["where"]((a < 1) | (b < 1), math.nan, ((a - 1).log() - (a * b - 1).log()) / a).exp()
 
     @property
-    def variance(self):
+    def variance(self) -> Tensor:
         """E[x^2] - E[x]^2."""
         return _moment(self.concentration1, self.concentration0, 2) - self.mean.pow(2)
 
-    def entropy(self):
+    def entropy(self) -> Tensor:
         """1 - 1 / c0 + (1 - 1 / c1) H(c0) - log(c1 c0), H the harmonic number."""
         a, b = self.concentration1, self.concentration0
         harmonic = (b + 1).digamma() + _EULER

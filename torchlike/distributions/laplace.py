@@ -1,7 +1,7 @@
 """The Laplace distribution."""
 from __future__ import annotations
 
-from .._tensor import Size
+from .._tensor import Size, Tensor
 from ..ops.queries import finfo
 from . import constraints
 from .distribution import Distribution
@@ -20,19 +20,19 @@ class Laplace(Distribution):
         super().__init__(Size() if scalar_parameters(loc, scale) else self.loc.size(), validate_args=validate_args)
 
     @property
-    def mean(self):
+    def mean(self) -> Tensor:
         """loc."""
         return self.loc
 
     mode = mean
 
     @property
-    def variance(self):
+    def variance(self) -> Tensor:
         """2 scale^2."""
         return 2 * self.scale.pow(2)
 
     @property
-    def stddev(self):
+    def stddev(self) -> Tensor:
         """sqrt(2) scale."""
         return 2 ** 0.5 * self.scale
 
@@ -40,29 +40,29 @@ class Laplace(Distribution):
         """The distribution over a larger batch."""
         return self._expanded(Laplace, _instance, batch_shape, loc=self.loc.expand(batch_shape), scale=self.scale.expand(batch_shape))
 
-    def rsample(self, sample_shape=Size()):
+    def rsample(self, sample_shape=Size()) -> Tensor:
         """The inverse cdf of uniform numbers of (-1, 1)."""
         u = self.loc.detach().new_empty(self._extended_shape(sample_shape)).uniform_(finfo(self.loc.dtype).eps - 1, 1)
         return self.loc - self.scale * u.sign() * (-u.abs()).log1p()
 
-    def log_prob(self, value):
+    def log_prob(self, value) -> Tensor:
         """-log(2 scale) - |x - loc| / scale."""
         if self._validate_args:
             self._validate_sample(value)
         return -(2 * self.scale).log() - (value - self.loc).abs() / self.scale
 
-    def cdf(self, value):
+    def cdf(self, value) -> Tensor:
         """1/2 - sign(x - loc) expm1(-|x - loc| / scale) / 2."""
         if self._validate_args:
             self._validate_sample(value)
         d = value - self.loc
         return 0.5 - 0.5 * d.sign() * (-d.abs() / self.scale).expm1()
 
-    def icdf(self, value):
+    def icdf(self, value) -> Tensor:
         """The quantile function."""
         term = value - 0.5
         return self.loc - self.scale * term.sign() * (-2 * term.abs()).log1p()
 
-    def entropy(self):
+    def entropy(self) -> Tensor:
         """1 + log(2 scale)."""
         return 1 + (2 * self.scale).log()

@@ -4,7 +4,7 @@ from __future__ import annotations
 import math
 
 from .._functions import torch as F
-from .._tensor import Size
+from .._tensor import Size, Tensor
 from ..autograd.grad_mode import no_grad
 from ..ops.queries import finfo
 from . import constraints
@@ -35,7 +35,7 @@ class LKJCholesky(Distribution):
         return self._expanded(LKJCholesky, _instance, batch_shape, dim=self.dim, concentration=self.concentration.expand(batch_shape),
                               _beta=self._beta.expand(batch_shape + (self.dim,)))
 
-    def sample(self, sample_shape=Size()):
+    def sample(self, sample_shape=Size()) -> Tensor:
         """The onion method: row i is a direction on a sphere, its squared length beta distributed; the rest is on the diagonal."""
         with no_grad():
             length = self._beta.sample(sample_shape).unsqueeze(-1).sqrt()
@@ -45,7 +45,7 @@ class LKJCholesky(Distribution):
             rest = (1 - below.pow(2).sum(-1)).clamp(min=finfo(below.dtype).tiny).sqrt()
             return below + rest.diag_embed()
 
-    def log_prob(self, value):
+    def log_prob(self, value) -> Tensor:
         """The sum of (2 (concentration - 1) + dim - i) log L_ii over rows i > 1, less the normalizer (LKJ 2009, p. 1999)."""
         if self._validate_args:
             self._validate_sample(value)

@@ -1,6 +1,7 @@
 """The log-normal distribution."""
 from __future__ import annotations
 
+from .._tensor import Tensor
 from . import constraints
 from .normal import Normal
 from .transformed_distribution import TransformedDistribution
@@ -32,21 +33,21 @@ class LogNormal(TransformedDistribution):
         return self.base_dist.scale
 
     @property
-    def mean(self):
+    def mean(self) -> Tensor:
         """exp(loc + scale^2 / 2)."""
         return (self.loc + self.scale.pow(2) / 2).exp()
 
     @property
-    def mode(self):
+    def mode(self) -> Tensor:
         """exp(loc - scale^2)."""
         return (self.loc - self.scale.square()).exp()
 
     @property
-    def variance(self):
+    def variance(self) -> Tensor:
         """(exp(scale^2) - 1) exp(2 loc + scale^2)."""
         squared = self.scale.pow(2)
         return squared.expm1() * (2 * self.loc + squared).exp()
 
-    def entropy(self):
+    def entropy(self) -> Tensor:
         """The normal's entropy plus loc."""
         return self.base_dist.entropy() + self.loc

@@ -5,7 +5,7 @@ import math
 
 from .. import linalg
 from .._functions import torch as F
-from .._tensor import Size
+from .._tensor import Size, Tensor
 from . import constraints
 from .distribution import Distribution
 from .multivariate_normal import _half_log_det, _whitened
@@ -72,14 +72,14 @@ class LowRankMultivariateNormal(Distribution):
         return (root.pow(2) / self._diagonal.unsqueeze(-1)).sum((-2, -1)) - (self._correction() @ root).pow(2).sum((-2, -1))
 
     @property
-    def mean(self):
+    def mean(self) -> Tensor:
         """loc."""
         return self.loc
 
     mode = mean
 
     @lazy_property
-    def variance(self):
+    def variance(self) -> Tensor:
         """The covariance's diagonal."""
         return (self._factor.pow(2).sum(-1) + self._diagonal).expand(self._batch_shape + self._event_shape)
 
@@ -102,19 +102,19 @@ class LowRankMultivariateNormal(Distribution):
         a = self._correction()
         return (self._diagonal.reciprocal().diag_embed() - a.mT @ a).expand(self._batch_shape + self._event_shape + self._event_shape)
 
-    def rsample(self, sample_shape=Size()):
+    def rsample(self, sample_shape=Size()) -> Tensor:
         """loc + W u + D^1/2 v, u and v standard normal."""
         shape = self._extended_shape(sample_shape)
         u = standard_normal(shape[:-1] + self.cov_factor.shape[-1:], self.loc.dtype, self.loc.device)
         v = standard_normal(shape, self.loc.dtype, self.loc.device)
         return self.loc + (self._factor @ u.unsqueeze(-1)).squeeze(-1) + self._diagonal.sqrt() * v
 
-    def log_prob(self, value):
+    def log_prob(self, value) -> Tensor:
         """-(n log 2 pi + log det + squared distance) / 2."""
         if self._validate_args:
             self._validate_sample(value)
         return -0.5 * (self._event_shape[0] * math.log(2 * math.pi) + self._log_det() + self._squared_distance(value - self.loc))
 
-    def entropy(self):
+    def entropy(self) -> Tensor:
         """(n (1 + log 2 pi) + log det) / 2."""
         return (0.5 * (self._event_shape[0] * (1 + math.log(2 * math.pi)) + self._log_det())).expand(self._batch_shape)

@@ -1,7 +1,7 @@
 """Mixtures of distributions of one family."""
 from __future__ import annotations
 
-from .._tensor import Size
+from .._tensor import Size, Tensor
 from ..autograd.grad_mode import no_grad
 from . import constraints
 from .categorical import Categorical
@@ -58,29 +58,29 @@ class MixtureSameFamily(Distribution):
         return x.unsqueeze(self._along())
 
     @property
-    def mean(self):
+    def mean(self) -> Tensor:
         """The components' means, weighted."""
         return (self._weights() * self.component_distribution.mean).sum(self._along())
 
     @property
-    def variance(self):
+    def variance(self) -> Tensor:
         """Within the components and between them."""
         p, means = self._weights(), self.component_distribution.mean
         inside = (p * self.component_distribution.variance).sum(self._along())
         return inside + (p * (means - self._pad(self.mean)).pow(2)).sum(self._along())
 
-    def cdf(self, x):
+    def cdf(self, x) -> Tensor:
         """The components' cdfs, weighted."""
         return (self.component_distribution.cdf(self._pad(x)) * self.mixture_distribution.probs).sum(-1)
 
-    def log_prob(self, x):
+    def log_prob(self, x) -> Tensor:
         """The log of the weighted sum of densities."""
         if self._validate_args:
             self._validate_sample(x)
         each = self.component_distribution.log_prob(self._pad(x))
         return (each + self.mixture_distribution.logits.log_softmax(-1)).logsumexp(-1)
 
-    def sample(self, sample_shape=Size()):
+    def sample(self, sample_shape=Size()) -> Tensor:
         """A sample of the component that the mixture draws."""
         with no_grad():
             chosen = self.mixture_distribution.sample(sample_shape)

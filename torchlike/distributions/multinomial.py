@@ -4,7 +4,7 @@ from __future__ import annotations
 import math
 
 from .._functions import torch as F
-from .._tensor import Size
+from .._tensor import Size, Tensor
 from ..autograd.grad_mode import no_grad
 from . import constraints
 from ._over_categorical import OverCategorical
@@ -39,16 +39,16 @@ class Multinomial(OverCategorical, Distribution):
         return constraints.multinomial(self.total_count)
 
     @property
-    def mean(self):
+    def mean(self) -> Tensor:
         """n p."""
         return self.probs * self.total_count
 
     @property
-    def variance(self):
+    def variance(self) -> Tensor:
         """n p (1 - p)."""
         return self.total_count * self.probs * (1 - self.probs)
 
-    def sample(self, sample_shape=Size()):
+    def sample(self, sample_shape=Size()) -> Tensor:
         """Counts of total_count classes."""
         shape = Size(sample_shape)
         with no_grad():
@@ -57,7 +57,7 @@ class Multinomial(OverCategorical, Distribution):
             counts = F["zeros"](self._extended_shape(shape), dtype=self.probs.dtype, device=self.probs.device)
             return counts.scatter_add(-1, drawn, F["ones_like"](drawn, dtype=counts.dtype))
 
-    def log_prob(self, value):
+    def log_prob(self, value) -> Tensor:
         """log n! - sum log x! + sum x log p."""
         if self._validate_args:
             self._validate_sample(value)
@@ -65,7 +65,7 @@ class Multinomial(OverCategorical, Distribution):
         logits = logits.masked_fill((value == 0) & (logits == -math.inf), 0.0)
         return (value.sum(-1) + 1).lgamma() - (value + 1).lgamma().sum(-1) + (logits * value).sum(-1)
 
-    def entropy(self):
+    def entropy(self) -> Tensor:
         """n times the categorical's entropy, less log n!, plus the expectations of log x!."""
         n = F["tensor"](float(self.total_count))
         support = self._binomial.enumerate_support(expand=False)[1:]

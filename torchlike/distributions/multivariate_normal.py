@@ -5,7 +5,7 @@ import math
 
 from .. import linalg
 from .._functions import torch as F
-from .._tensor import Size
+from .._tensor import Size, Tensor
 from . import constraints
 from .distribution import Distribution
 from .utils import lazy_property, standard_normal
@@ -93,29 +93,29 @@ class MultivariateNormal(Distribution):
         return F["cholesky_inverse"](self._unbroadcasted_scale_tril).expand(self._batch_shape + self._event_shape + self._event_shape)
 
     @property
-    def mean(self):
+    def mean(self) -> Tensor:
         """loc."""
         return self.loc
 
     mode = mean
 
     @property
-    def variance(self):
+    def variance(self) -> Tensor:
         """The covariance's diagonal."""
         return self._unbroadcasted_scale_tril.pow(2).sum(-1).expand(self._batch_shape + self._event_shape)
 
-    def rsample(self, sample_shape=Size()):
+    def rsample(self, sample_shape=Size()) -> Tensor:
         """loc + L times standard normals."""
         eps = standard_normal(self._extended_shape(sample_shape), self.loc.dtype, self.loc.device)
         return self.loc + (self._unbroadcasted_scale_tril @ eps.unsqueeze(-1)).squeeze(-1)
 
-    def log_prob(self, value):
+    def log_prob(self, value) -> Tensor:
         """-(n log 2 pi + |L^-1 (x - loc)|^2) / 2 - log det L."""
         if self._validate_args:
             self._validate_sample(value)
         white = _whitened(self._unbroadcasted_scale_tril, value - self.loc)
         return -0.5 * (self._event_shape[0] * math.log(2 * math.pi) + white.pow(2).sum(-1)) - _half_log_det(self._unbroadcasted_scale_tril)
 
-    def entropy(self):
+    def entropy(self) -> Tensor:
         """n (1 + log 2 pi) / 2 + log det L."""
         return (0.5 * self._event_shape[0] * (1 + math.log(2 * math.pi)) + _half_log_det(self._unbroadcasted_scale_tril)).expand(self._batch_shape)

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from .._functions import torch as F
-from .._tensor import Size
+from .._tensor import Size, Tensor
 from ..autograd.grad_mode import no_grad
 from ..nn.functional import logsigmoid
 from . import constraints
@@ -29,17 +29,17 @@ class NegativeBinomial(BinaryParameters, Distribution):
                               **self._expanded_parameters(batch_shape))
 
     @property
-    def mean(self):
+    def mean(self) -> Tensor:
         """total_count odds."""
         return self.total_count * self.logits.exp()
 
     @property
-    def mode(self):
+    def mode(self) -> Tensor:
         """floor((total_count - 1) odds), at least 0."""
         return ((self.total_count - 1) * self.logits.exp()).floor().clamp(min=0.0)
 
     @property
-    def variance(self):
+    def variance(self) -> Tensor:
         """mean / (1 - p)."""
         return self.mean / (-self.logits).sigmoid()
 
@@ -47,12 +47,12 @@ class NegativeBinomial(BinaryParameters, Distribution):
     def _gamma(self):
         return Gamma(self.total_count, (-self.logits).exp(), validate_args=False)
 
-    def sample(self, sample_shape=Size()):
+    def sample(self, sample_shape=Size()) -> Tensor:
         """Poisson counts of gamma rates."""
         with no_grad():
             return F["poisson"](self._gamma.sample(sample_shape))
 
-    def log_prob(self, value):
+    def log_prob(self, value) -> Tensor:
         """n log(1 - p) + x log p + log binom(n + x - 1, x)."""
         if self._validate_args:
             self._validate_sample(value)

@@ -4,7 +4,7 @@ from __future__ import annotations
 import math
 
 from .._functions import torch as F
-from .._tensor import Size
+from .._tensor import Size, Tensor
 from ..autograd.grad_mode import no_grad
 from . import constraints
 from .distribution import ExponentialFamily
@@ -26,19 +26,19 @@ class Normal(ExponentialFamily):
         super().__init__(Size() if scalar_parameters(loc, scale) else self.loc.size(), validate_args=validate_args)
 
     @property
-    def mean(self):
+    def mean(self) -> Tensor:
         """loc."""
         return self.loc
 
     mode = mean
 
     @property
-    def stddev(self):
+    def stddev(self) -> Tensor:
         """scale."""
         return self.scale
 
     @property
-    def variance(self):
+    def variance(self) -> Tensor:
         """scale squared."""
         return self.stddev.pow(2)
 
@@ -46,7 +46,7 @@ class Normal(ExponentialFamily):
         """The distribution over a larger batch."""
         return self._expanded(Normal, _instance, batch_shape, loc=self.loc.expand(batch_shape), scale=self.scale.expand(batch_shape))
 
-    def sample(self, sample_shape=Size()):
+    def sample(self, sample_shape=Size()) -> Tensor:
         """Samples without gradients."""
         shape = self._extended_shape(sample_shape)
         with no_grad():
@@ -54,28 +54,28 @@ class Normal(ExponentialFamily):
                 return F["normal"](self.loc, self.scale)
             return F["normal"](self.loc.expand(shape), self.scale.expand(shape))
 
-    def rsample(self, sample_shape=Size()):
+    def rsample(self, sample_shape=Size()) -> Tensor:
         """loc + scale * standard normals."""
         eps = standard_normal(self._extended_shape(sample_shape), self.loc.dtype, self.loc.device)
         return self.loc + eps * self.scale
 
-    def log_prob(self, value):
+    def log_prob(self, value) -> Tensor:
         """-(x - loc)^2 / (2 scale^2) - log scale - log sqrt(2 pi)."""
         if self._validate_args:
             self._validate_sample(value)
         return -((value - self.loc) ** 2) / (2 * self.scale ** 2) - self.scale.log() - _HALF_LOG_2PI
 
-    def cdf(self, value):
+    def cdf(self, value) -> Tensor:
         """(1 + erf(z / sqrt 2)) / 2."""
         if self._validate_args:
             self._validate_sample(value)
         return 0.5 * (1 + F["erf"]((value - self.loc) * self.scale.reciprocal() / math.sqrt(2)))
 
-    def icdf(self, value):
+    def icdf(self, value) -> Tensor:
         """The quantile function."""
         return self.loc + self.scale * F["erfinv"](2 * value - 1) * math.sqrt(2)
 
-    def entropy(self):
+    def entropy(self) -> Tensor:
         """1/2 + log sqrt(2 pi) + log scale."""
         return 0.5 + _HALF_LOG_2PI + self.scale.log()
 

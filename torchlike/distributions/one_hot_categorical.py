@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from .._functions import torch as F
-from .._tensor import Size
+from .._tensor import Size, Tensor
 from . import constraints
 from ._over_categorical import OverCategorical
 from .categorical import Categorical
@@ -26,38 +26,38 @@ class OneHotCategorical(OverCategorical, Distribution):
         return self._expanded(OneHotCategorical, _instance, batch_shape, _categorical=self._categorical.expand(batch_shape))
 
     @property
-    def mean(self):
+    def mean(self) -> Tensor:
         """p."""
         return self.probs
 
     @property
-    def mode(self):
+    def mode(self) -> Tensor:
         """The likeliest class."""
         return self._one_hot(self.probs.argmax(-1)).to(self.probs.dtype)
 
     @property
-    def variance(self):
+    def variance(self) -> Tensor:
         """p (1 - p)."""
         return self.probs * (1 - self.probs)
 
     def _one_hot(self, index):
         return (index.unsqueeze(-1) == F["arange"](self._categorical._num_events, device=index.device)).long()
 
-    def sample(self, sample_shape=Size()):
+    def sample(self, sample_shape=Size()) -> Tensor:
         """One-hot vectors, of the parameter's dtype."""
         return self._one_hot(self._categorical.sample(sample_shape)).to(self.probs.dtype)
 
-    def log_prob(self, value):
+    def log_prob(self, value) -> Tensor:
         """The log-probability of the class."""
         if self._validate_args:
             self._validate_sample(value)
         return self._categorical.log_prob(value.max(-1)[1])
 
-    def entropy(self):
+    def entropy(self) -> Tensor:
         """The categorical's."""
         return self._categorical.entropy()
 
-    def enumerate_support(self, expand=True):
+    def enumerate_support(self, expand=True) -> Tensor:
         """All one-hot vectors."""
         n = self.event_shape[0]
         values = F["eye"](n, dtype=self._param.dtype, device=self._param.device).view((n,) + (1,) * len(self.batch_shape) + (n,))
@@ -69,6 +69,6 @@ class OneHotCategoricalStraightThrough(OneHotCategorical):
 
     has_rsample = True
 
-    def rsample(self, sample_shape=Size()):
+    def rsample(self, sample_shape=Size()) -> Tensor:
         """sample + (probs - probs.detach())."""
         return self.sample(sample_shape) + (self.probs - self.probs.detach())

@@ -4,6 +4,7 @@ from __future__ import annotations
 import math
 
 from .._functions import torch as F
+from .._tensor import Tensor
 from . import constraints
 from .exponential import Exponential
 from .transformed_distribution import TransformedDistribution
@@ -33,21 +34,21 @@ class Pareto(TransformedDistribution):
         return constraints.greater_than_eq(self.scale)
 
     @property
-    def mean(self):
+    def mean(self) -> Tensor:
         """alpha scale / (alpha - 1) where alpha > 1, else infinite."""
         return F["where"](self.alpha > 1, self.alpha * self.scale / (self.alpha - 1), math.inf)
 
     @property
-    def mode(self):
+    def mode(self) -> Tensor:
         """scale."""
         return self.scale
 
     @property
-    def variance(self):
+    def variance(self) -> Tensor:
         """scale^2 alpha / ((alpha - 1)^2 (alpha - 2)) where alpha > 2, else infinite."""
         a = self.alpha
         return F["where"](a > 2, self.scale.pow(2) * a / ((a - 1).pow(2) * (a - 2)), math.inf)
 
-    def entropy(self):
+    def entropy(self) -> Tensor:
         """log(scale / alpha) + 1 + 1 / alpha."""
         return (self.scale / self.alpha).log() + (1 + self.alpha.reciprocal())

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from .._functions import torch as F
-from .._tensor import Size
+from .._tensor import Size, Tensor
 from ..autograd.grad_mode import no_grad
 from . import constraints
 from .distribution import ExponentialFamily
@@ -24,23 +24,23 @@ class Poisson(ExponentialFamily):
         return self._expanded(Poisson, _instance, batch_shape, rate=self.rate.expand(batch_shape))
 
     @property
-    def mean(self):
+    def mean(self) -> Tensor:
         """rate."""
         return self.rate
 
     variance = mean
 
     @property
-    def mode(self):
+    def mode(self) -> Tensor:
         """rate, rounded down."""
         return self.rate.floor()
 
-    def sample(self, sample_shape=Size()):
+    def sample(self, sample_shape=Size()) -> Tensor:
         """Counts, as floating-point numbers."""
         with no_grad():
             return F["poisson"](self.rate.expand(self._extended_shape(sample_shape)))
 
-    def log_prob(self, value):
+    def log_prob(self, value) -> Tensor:
         """x log rate - rate - log x!."""
         if self._validate_args:
             self._validate_sample(value)

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from .._functions import torch as F
-from .._tensor import Size
+from .._tensor import Size, Tensor
 from . import constraints
 from ._binary import BinaryParameters
 from .distribution import Distribution
@@ -27,14 +27,14 @@ class LogitRelaxedBernoulli(BinaryParameters, Distribution):
         """The distribution over a larger batch."""
         return self._expanded(LogitRelaxedBernoulli, _instance, batch_shape, temperature=self.temperature, **self._expanded_parameters(batch_shape))
 
-    def rsample(self, sample_shape=Size()):
+    def rsample(self, sample_shape=Size()) -> Tensor:
         """(logit of uniform numbers + logits) / temperature."""
         shape = self._extended_shape(sample_shape)
         probs = clamp_probs(self.probs.expand(shape))
         u = clamp_probs(F["rand"](shape, dtype=probs.dtype, device=probs.device))
         return (u.log() - (-u).log1p() + probs.log() - (-probs).log1p()) / self.temperature
 
-    def log_prob(self, value):
+    def log_prob(self, value) -> Tensor:
         """log t + d - 2 log(1 + exp d), d = logits - t x."""
         if self._validate_args:
             self._validate_sample(value)

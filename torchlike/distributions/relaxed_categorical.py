@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from .._functions import torch as F
-from .._tensor import Size
+from .._tensor import Size, Tensor
 from . import constraints
 from ._over_categorical import OverCategorical
 from .categorical import Categorical
@@ -29,14 +29,14 @@ class ExpRelaxedCategorical(OverCategorical, Distribution):
         return self._expanded(ExpRelaxedCategorical, _instance, batch_shape, temperature=self.temperature,
                               _categorical=self._categorical.expand(batch_shape))
 
-    def rsample(self, sample_shape=Size()):
+    def rsample(self, sample_shape=Size()) -> Tensor:
         """log softmax((logits + Gumbel numbers) / temperature)."""
         shape = self._extended_shape(sample_shape)
         u = clamp_probs(F["rand"](shape, dtype=self.logits.dtype, device=self.logits.device))
         scores = (self.logits - (-u.log()).log()) / self.temperature
         return scores - scores.logsumexp(-1, keepdim=True)
 
-    def log_prob(self, value):
+    def log_prob(self, value) -> Tensor:
         """The density's logarithm."""
         if self._validate_args:
             self._validate_sample(value)

@@ -4,7 +4,7 @@ from __future__ import annotations
 import math
 
 from .._functions import torch as F
-from .._tensor import Size
+from .._tensor import Size, Tensor
 from . import constraints
 from .chi2 import Chi2
 from .distribution import Distribution
@@ -29,28 +29,28 @@ class StudentT(Distribution):
         return self._expanded(StudentT, _instance, batch_shape, **made)
 
     @property
-    def mean(self):
+    def mean(self) -> Tensor:
         """loc where df > 1, else NaN."""
         return F["where"](self.df > 1, self.loc, math.nan)
 
     @property
-    def mode(self):
+    def mode(self) -> Tensor:
         """loc."""
         return self.loc
 
     @property
-    def variance(self):
+    def variance(self) -> Tensor:
         """scale^2 df / (df - 2) where df > 2; infinite down to 1, then NaN."""
         finite = self.scale.pow(2) * self.df / (self.df - 2)
         return F["where"](self.df > 2, finite, F["where"](self.df > 1, math.inf, math.nan).to(finite.dtype))
 
-    def rsample(self, sample_shape=Size()):
+    def rsample(self, sample_shape=Size()) -> Tensor:
         """Normals over the root of chi-squared numbers."""
         shape = self._extended_shape(sample_shape)
         x = standard_normal(shape, self.df.dtype, self.df.device)
         return self.loc + self.scale * (x * (self._chi2.rsample(sample_shape) / self.df).rsqrt())
 
-    def log_prob(self, value):
+    def log_prob(self, value) -> Tensor:
         """-(df + 1) / 2 log(1 + z^2 / df) and what normalises it."""
         if self._validate_args:
             self._validate_sample(value)
@@ -58,7 +58,7 @@ class StudentT(Distribution):
         norm = self.scale.log() + 0.5 * self.df.log() + 0.5 * math.log(math.pi) + (0.5 * self.df).lgamma() - (0.5 * (self.df + 1)).lgamma()
         return -0.5 * (self.df + 1) * (z ** 2 / self.df).log1p() - norm
 
-    def entropy(self):
+    def entropy(self) -> Tensor:
         """log scale + (df + 1) / 2 (digamma((df + 1) / 2) - digamma(df / 2)) + log(sqrt(df) B(df / 2, 1 / 2))."""
         half, more = 0.5 * self.df, 0.5 * (self.df + 1)
         log_beta = half.lgamma() + math.lgamma(0.5) - more.lgamma()

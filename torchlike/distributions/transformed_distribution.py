@@ -1,7 +1,7 @@
 """Distributions pushed through transforms."""
 from __future__ import annotations
 
-from .._tensor import Size
+from .._tensor import Size, Tensor
 from ..autograd.grad_mode import no_grad
 from . import constraints
 from .distribution import Distribution
@@ -64,16 +64,16 @@ class TransformedDistribution(Distribution):
             x = t(x)
         return x
 
-    def sample(self, sample_shape=Size()):
+    def sample(self, sample_shape=Size()) -> Tensor:
         """Transformed samples of the base."""
         with no_grad():
             return self._through(self.base_dist.sample(sample_shape))
 
-    def rsample(self, sample_shape=Size()):
+    def rsample(self, sample_shape=Size()) -> Tensor:
         """Transformed samples of the base, with gradients."""
         return self._through(self.base_dist.rsample(sample_shape))
 
-    def log_prob(self, value):
+    def log_prob(self, value) -> Tensor:
         """The base's log_prob of the inverse, less log |det J| (change of variables)."""
         if self._validate_args:
             self._validate_sample(value)
@@ -92,7 +92,7 @@ class TransformedDistribution(Distribution):
             sign = sign * t.sign
         return value if isinstance(sign, int) and sign == 1 else sign * (value - 0.5) + 0.5
 
-    def cdf(self, value):
+    def cdf(self, value) -> Tensor:
         """The base's cdf of the inverse."""
         for t in reversed(self.transforms):
             value = t.inv(value)
@@ -100,6 +100,6 @@ class TransformedDistribution(Distribution):
             self.base_dist._validate_sample(value)
         return self._monotonic(self.base_dist.cdf(value))
 
-    def icdf(self, value):
+    def icdf(self, value) -> Tensor:
         """The transformed quantiles of the base."""
         return self._through(self.base_dist.icdf(self._monotonic(value)))

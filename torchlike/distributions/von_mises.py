@@ -6,7 +6,7 @@ import math
 from .. import special
 from .._core import dtype as dt
 from .._functions import torch as F
-from .._tensor import Size
+from .._tensor import Size, Tensor
 from ..autograd.grad_mode import no_grad
 from . import constraints
 from .distribution import Distribution
@@ -28,25 +28,25 @@ class VonMises(Distribution):
         return self._expanded(VonMises, _instance, batch_shape, loc=self.loc.expand(batch_shape), concentration=self.concentration.expand(batch_shape))
 
     @property
-    def mean(self):
+    def mean(self) -> Tensor:
         """loc, the circular mean."""
         return self.loc
 
     mode = mean
 
     @lazy_property
-    def variance(self):
+    def variance(self) -> Tensor:
         """The circular variance, 1 - I1(concentration) / I0(concentration)."""
         return 1 - special.i1e(self.concentration) / special.i0e(self.concentration)
 
-    def log_prob(self, value):
+    def log_prob(self, value) -> Tensor:
         """concentration cos(x - loc) - log(2 pi I0(concentration))."""
         if self._validate_args:
             self._validate_sample(value)
         log_i0 = special.i0e(self.concentration).log() + self.concentration
         return self.concentration * (value - self.loc).cos() - math.log(2 * math.pi) - log_i0
 
-    def sample(self, sample_shape=Size()):
+    def sample(self, sample_shape=Size()) -> Tensor:
         """Best and Fisher, 1979: angles from a wrapped Cauchy distribution, each accepted or drawn again. In float64, where the
         acceptance of small concentrations does not cancel."""
         with no_grad():

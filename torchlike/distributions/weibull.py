@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from .._functions import torch as F
+from .._tensor import Tensor
 from . import constraints
 from .exponential import Exponential
 from .gumbel import _EULER
@@ -31,22 +32,22 @@ class Weibull(TransformedDistribution):
         return super().expand(batch_shape, _instance=new)
 
     @property
-    def mean(self):
+    def mean(self) -> Tensor:
         """scale Gamma(1 + 1 / c)."""
         return self.scale * (1 + self.concentration_reciprocal).lgamma().exp()
 
     @property
-    def mode(self):
+    def mode(self) -> Tensor:
         """scale ((c - 1) / c) ** (1 / c)."""
         return self.scale * ((self.concentration - 1) / self.concentration) ** self.concentration_reciprocal
 
     @property
-    def variance(self):
+    def variance(self) -> Tensor:
         """scale^2 (Gamma(1 + 2 / c) - Gamma(1 + 1 / c)^2)."""
         r = self.concentration_reciprocal
         return self.scale.pow(2) * ((1 + 2 * r).lgamma().exp() - (2 * (1 + r).lgamma()).exp())
 
-    def entropy(self):
+    def entropy(self) -> Tensor:
         """Euler's constant (1 - 1 / c) + log(scale / c) + 1."""
         r = self.concentration_reciprocal
         return _EULER * (1 - r) + (self.scale * r).log() + 1

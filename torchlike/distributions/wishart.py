@@ -7,7 +7,7 @@ from numbers import Number
 
 from .. import linalg
 from .._functions import torch as F
-from .._tensor import Size
+from .._tensor import Size, Tensor
 from ..ops.queries import finfo
 from . import constraints
 from .chi2 import Chi2
@@ -77,18 +77,18 @@ class Wishart(ExponentialFamily):
         return F["cholesky_inverse"](self._unbroadcasted_scale_tril).expand(self._batch_shape + self._event_shape)
 
     @property
-    def mean(self):
+    def mean(self) -> Tensor:
         """df times the covariance."""
         return self.df[..., None, None] * self.covariance_matrix
 
     @property
-    def mode(self):
+    def mode(self) -> Tensor:
         """(df - n - 1) times the covariance; NaN where that is not positive."""
         factor = self.df - self._event_shape[-1] - 1
         return F["where"](factor <= 0, math.nan, factor)[..., None, None] * self.covariance_matrix
 
     @property
-    def variance(self):
+    def variance(self) -> Tensor:
         """df (V_ij^2 + V_ii V_jj)."""
         diagonal = self.covariance_matrix.diagonal(dim1=-2, dim2=-1)
         return self.df[..., None, None] * (self.covariance_matrix.pow(2) + diagonal.unsqueeze(-1) * diagonal.unsqueeze(-2))
@@ -107,7 +107,7 @@ class Wishart(ExponentialFamily):
     def _any_of_batch(self, found):
         return found.any(tuple(range(-len(self._batch_shape), 0))) if self._batch_shape else found
 
-    def rsample(self, sample_shape=Size(), max_try_correction=None):
+    def rsample(self, sample_shape=Size(), max_try_correction=None) -> Tensor:
         """Samples by Bartlett's decomposition. Singular ones are drawn again, max_try_correction (10) times; before that, as in torch,
         the first draw of those that are not singular is replaced: the same seed gives the same numbers."""
         sample = self._bartlett_sampling(Size(sample_shape))
@@ -127,7 +127,7 @@ class Wishart(ExponentialFamily):
         """n log 2 / 2 + log det L."""
         return self._event_shape[-1] * math.log(2) / 2 + _half_log_det(self._unbroadcasted_scale_tril)
 
-    def log_prob(self, value):
+    def log_prob(self, value) -> Tensor:
         """(df - n - 1) / 2 log det X - tr(V^-1 X) / 2 - df log(2^(n/2) det L) - log Gamma_n(df / 2)."""
         if self._validate_args:
             self._validate_sample(value)
@@ -135,7 +135,7 @@ class Wishart(ExponentialFamily):
         trace = F["cholesky_solve"](value, self._unbroadcasted_scale_tril).diagonal(dim1=-2, dim2=-1).sum(-1)
         return (self.df - n - 1) / 2 * linalg.slogdet(value).logabsdet - trace / 2 - self.df * self._log_scale() - F["mvlgamma"](self.df / 2, p=n)
 
-    def entropy(self):
+    def entropy(self) -> Tensor:
         """(n + 1) log(2^(n/2) det L) + log Gamma_n(df / 2) - (df - n - 1) / 2 digamma_n(df / 2) + n df / 2."""
         n = self._event_shape[-1]
         half = self.df / 2

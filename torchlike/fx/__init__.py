@@ -4,6 +4,7 @@ Its names are loaded as they are asked for. With the first of them but `wrap`, t
 arguments (`torchlike.overrides`): not before, since many libraries import torch.fx and trace nothing.
 """
 import importlib as _importlib
+from typing import Any as _Any
 
 from .._alias import missing as _missing
 from ._wrap import wrap
@@ -18,7 +19,7 @@ __all__ = ["CodeGen", "Graph", "GraphModule", "Interpreter", "Node", "PH", "Prox
            "map_arg", "replace_pattern", "symbolic_trace", "wrap"]
 
 
-def __getattr__(name: str):
+def __getattr__(name: str) -> _Any:
     if name not in _PLACES and name not in _MODULES:
         raise _missing(name, __name__)
     _importlib.import_module("torchlike.overrides")

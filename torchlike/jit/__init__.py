@@ -1,5 +1,7 @@
 """TorchScript's marks. Programs are compiled by recording them, so a marked function simply runs as it is written."""
 
+from typing import Any as _Any
+
 from .._alias import missing as _missing
 from ..futures import Future  # noqa: F401
 from .annotations import Attribute, Final  # noqa: F401
@@ -34,7 +36,7 @@ __all__ = ["Attribute", "Error", "Future", "ScriptFunction", "ScriptModule", "an
 _script_if_tracing = script_if_tracing  # the name torchvision uses
 
 
-def __getattr__(name: str):
+def __getattr__(name: str) -> _Any:
     if name == "RecursiveScriptModule":  # what it needs is a layer above
         from ._code import RecursiveScriptModule
         return RecursiveScriptModule

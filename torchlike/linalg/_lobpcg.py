@@ -75,7 +75,7 @@ class _Eigenpairs(Function):
 @public(method=False)
 def lobpcg(A: Tensor, k: int | None = None, B: Tensor | None = None, X: Tensor | None = None, n: int | None = None, iK: Tensor | None = None,
            niter: int | None = None, tol: float | None = None, largest: bool | None = None, method: str | None = None, tracker=None,
-           ortho_iparams=None, ortho_fparams=None, ortho_bparams=None) -> tuple:
+           ortho_iparams=None, ortho_fparams=None, ortho_bparams=None) -> tuple[Tensor, ...]:
     """(k values, vectors) of A v = w B v, the largest first, or the smallest with largest=False. X: where to start (n columns, random
     by default); iK: a preconditioner; tol bounds relative residuals. Both of torch's methods are this one, the ortho_* are not needed."""
     if A.shape[-2] != A.shape[-1]:

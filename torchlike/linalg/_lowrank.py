@@ -34,7 +34,7 @@ def _basis(A, q: int, niter: int, M) -> Tensor:
 
 
 @public(method=False)
-def svd_lowrank(A: Tensor, q: int | None = 6, niter: int | None = 2, M: Tensor | None = None) -> tuple:
+def svd_lowrank(A: Tensor, q: int | None = 6, niter: int | None = 2, M: Tensor | None = None) -> tuple[Tensor, ...]:
     """(U, S, V) with A - M nearly U diag(S) V^H, S of q values; niter rounds of subspace iteration. A may be sparse."""
     return _svd(A, 6 if q is None else q, 2 if niter is None else niter, None if M is None else M.broadcast_to(A.shape))
 
@@ -51,7 +51,7 @@ def _svd(A: Tensor, q: int, niter: int, M) -> tuple:
 
 
 @public(method=False)
-def pca_lowrank(A: Tensor, q: int | None = None, center: bool = True, niter: int = 2) -> tuple:
+def pca_lowrank(A: Tensor, q: int | None = None, center: bool = True, niter: int = 2) -> tuple[Tensor, ...]:
     """svd_lowrank of A, its columns' means taken off with `center`: V's columns are the principal directions."""
     m, n = A.shape[-2:]
     if q is None:

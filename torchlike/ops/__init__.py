@@ -1,4 +1,6 @@
 """The operations, one file per family. Importing a family publishes its functions and methods."""
+from typing import Any as _Any
+
 from . import (  # noqa: F401
     autograd_methods,
     basic,
@@ -62,7 +64,7 @@ from . import (  # noqa: F401
 )
 
 
-def __getattr__(name: str):
+def __getattr__(name: str) -> _Any:
     """torch.ops.<namespace>: PyTorch's own operators, and those that a program has defined; any other name is one that has none yet.
 
     Programs ask a namespace whether a library's operators are there (`hasattr(torch.ops.pyg, "index_sort")`).

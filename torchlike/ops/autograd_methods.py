@@ -3,6 +3,8 @@ from __future__ import annotations
 
 import weakref
 from collections import OrderedDict
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from .._core import dtype as dt
 from .._core.errors import class_name
@@ -11,6 +13,9 @@ from .._core.graph import AccumulateGrad, _handle
 from .._public import public
 from .._tensor import Tensor
 from ..autograd import anomaly_mode, engine
+
+if TYPE_CHECKING:
+    from ..utils.hooks import RemovableHandle
 
 
 @public(function=False)
@@ -31,7 +36,7 @@ def requires_grad_(self, requires_grad: bool = True) -> Tensor:
 
 
 @public(function=False)
-def register_hook(self, hook):
+def register_hook(self, hook: Callable) -> RemovableHandle:
     """hook(grad) -> None or a replacement; runs when this tensor's gradient is ready."""
     if not self.requires_grad:
         raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
@@ -40,7 +45,7 @@ def register_hook(self, hook):
 
 
 @public(function=False)
-def register_post_accumulate_grad_hook(self, hook):
+def register_post_accumulate_grad_hook(self, hook: Callable) -> RemovableHandle:
     """hook(tensor), after a gradient was added into `tensor.grad`; leaves only."""
     if not isinstance(self._edge, AccumulateGrad):
         raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors" if self._edge is not None else

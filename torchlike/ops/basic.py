@@ -1,6 +1,8 @@
 """What every tensor can do: conversions, copies, filling, comparison operators and logic."""
 from __future__ import annotations
 
+from typing import overload
+
 import numpy as np
 
 from .._core import device as dev
@@ -122,7 +124,7 @@ def to(self, *args, dtype=None, device=None, non_blocking: bool = False, copy: b
 
 
 def _caster(name, dtype):
-    def f(self, memory_format=preserve_format):
+    def f(self, memory_format=preserve_format) -> Tensor:
         return self.to(dtype=dtype, memory_format=memory_format) if memory_format is not preserve_format else to_dtype(self, dtype)
     f.__name__ = f.__qualname__ = name
     f.__doc__ = f"self.to({dtype})."
@@ -274,7 +276,7 @@ def bitwise(name, kernel):
     shift = {"bitwise_left_shift": "lshift", "bitwise_right_shift": "rshift"}.get(name)
     op = Elementwise(name, kernel, promote=only(f"{shift or name}_cpu", dt.INT if shift else dt.BOOL, dt.INT))
 
-    def f(input: Tensor | float, other):
+    def f(input: Tensor | float, other) -> Tensor:
         return apply(op, operands(name, input, other))
     f.__name__ = f.__qualname__ = name
     f.__doc__ = f"torch.{name}(input, other), for integers and bools."
@@ -427,8 +429,12 @@ def _where_vjp(xp, g, c, plan):
 WHERE = _Where("where", lambda xp, c, x, y: xp.where(c, x, y), vjp=_where_vjp, torch_name="WhereBackward0")
 
 
+@overload
+def where(condition: Tensor) -> tuple[Tensor, ...]: ...
+@overload
+def where(condition: Tensor, input: Tensor | float, other: Tensor | float) -> Tensor: ...
 @public(out=True)
-def where(condition: Tensor, input: Tensor | float = MISSING, other=MISSING) -> Tensor:
+def where(condition: Tensor, input: Tensor | float = MISSING, other=MISSING) -> Tensor | tuple[Tensor, ...]:
     """input where condition holds, other elsewhere; with one argument, the indices where it holds."""
     if input is MISSING and other is MISSING:
         return condition.nonzero(as_tuple=True)

@@ -193,7 +193,7 @@ def _constant(name, value):
         kind = _float_or_default(dtype)
         return _finish(_zeros_in(layout, constant(shape, written(value, kind, layout), kind, dev.resolve(device)), value, name), requires_grad)
 
-    def made(*size, **kwargs):
+    def made(*size, **kwargs) -> Tensor:
         if not kwargs and set(map(type, size)) == _INT and 0 <= min(size) and max(size) < _USUAL_SIZE:  # most calls
             kind = dt.get_default_dtype()
             return constant(size, written(value, kind), kind, dev.default_device())
@@ -253,7 +253,7 @@ def _default_complex() -> dt.dtype:
 def _like(name, value):
     plain = name.removesuffix("_like")
 
-    def made(input, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None, pin_memory=False):
+    def made(input, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None, pin_memory=False) -> Tensor:
         a = input._value.aval
         kind = a.dtype if dtype is None else _check_dtype(dtype)
         t = for_examples(constant(a.shape, written(value, kind, layout), kind, a.device if device is None else dev.canonical(device)), input)

@@ -187,7 +187,7 @@ def _same_dtype(input: Tensor, bins: list) -> None:
 
 
 @public(out=True)
-def histogram(input, bins=100, *, range=None, weight: Tensor | None = None, density: bool = False):
+def histogram(input, bins=100, *, range=None, weight: Tensor | None = None, density: bool = False) -> _histogram:
     """(hist, bin_edges) of all elements; bins: their number, or a vector of edges."""
     _need_float(input)
     if not isinstance(bins, Tensor) or range is not None:  # edges leave no choice of a range
@@ -203,7 +203,7 @@ def histogram(input, bins=100, *, range=None, weight: Tensor | None = None, dens
 
 
 @public(method=False)
-def histogramdd(input, bins, *, range=None, weight=None, density: bool = False):
+def histogramdd(input, bins, *, range=None, weight=None, density: bool = False) -> tuple[Tensor, tuple[Tensor, ...]]:
     """(hist, bin_edges) of points in the last dimension; bins: a number, one a dimension, or edges."""
     _need_float(input)
     name = "torch.histogramdd"
@@ -240,7 +240,7 @@ def count_nonzero(input, dim=None) -> Tensor:
 
 
 @public(out=True)
-def aminmax(input, *, dim: int | None = None, keepdim: bool = False):
+def aminmax(input, *, dim: int | None = None, keepdim: bool = False) -> _aminmax:
     """(min, max) along dim, or of all elements."""
     if input.dtype.is_complex:
         raise not_implemented("aminmax_cpu", input.dtype)

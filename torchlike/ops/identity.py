@@ -332,7 +332,7 @@ def sum_to_size(self, *size) -> Tensor:
     return self.sum(dims, keepdim=True).reshape(shape) if dims else self
 
 
-def dim_order(self, *, ambiguity_check=False) -> tuple:
+def dim_order(self, *, ambiguity_check=False) -> tuple[int, ...]:
     """The dimensions from the outermost in memory to the innermost."""
     formats = ambiguity_check if isinstance(ambiguity_check, (list, tuple)) else ()
     if not (isinstance(ambiguity_check, bool) or formats) or not all(isinstance(f, memory_format) for f in formats):

@@ -126,7 +126,7 @@ _FREXP = Op("frexp", _frexp, shape=lambda a: [(a.shape, a.dtype), (a.shape, dt.i
 
 
 @public(out=True)
-def frexp(input):
+def frexp(input) -> _Frexp:
     """(mantissa, exponent): input = mantissa * 2 ** exponent with 0.5 <= |mantissa| < 1."""
     if need_tensor(input, "frexp", "'input' (position 1)").dtype.category != dt.FLOAT:
         raise RuntimeError("torch.frexp() only supports floating-point dtypes")

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import math
+from typing import overload
 
 import jax
 import jax.numpy as jnp
@@ -210,6 +211,12 @@ def stack(tensors: Tensors, dim: int = 0) -> Tensor:
 
 
 def _atleast(name, shapes):
+    @overload
+    def f(tensor: Tensor, /) -> Tensor: ...
+    @overload
+    def f(tensors: list[Tensor] | tuple[Tensor, ...], /) -> tuple[Tensor, ...]: ...
+    @overload
+    def f(tensor: Tensor, second: Tensor, /, *more: Tensor) -> tuple[Tensor, ...]: ...
     def f(*tensors):
         if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)):
             tensors = tuple(tensors[0])
@@ -286,7 +293,7 @@ def tile(input, *counts, dims=None) -> Tensor:
 
 
 @public(method=False)
-def broadcast_tensors(*tensors: Tensor) -> tuple:
+def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
     """All tensors expanded to their common shape."""
     if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)):
         tensors = tensors[0]
@@ -423,7 +430,7 @@ tril, triu = _triangle("tril"), _triangle("triu")
 
 
 @public(method=False)
-def meshgrid(*tensors, indexing: str | None = None) -> tuple:
+def meshgrid(*tensors, indexing: str | None = None) -> tuple[Tensor, ...]:
     """Coordinate grids of vectors: 'ij' (rows first, the default) or 'xy'."""
     if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)):
         tensors = tuple(tensors[0])

@@ -30,7 +30,13 @@ LAYOUTS = {
     n: layout(n) for n in ("strided", "sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc", "jagged")
 }
 FUNCTIONS.update(LAYOUTS, layout=layout)
-Tensor.layout = property(lambda self: LAYOUTS["strided"])
+
+
+def _layout(self) -> layout:
+    return LAYOUTS["strided"]
+
+
+Tensor.layout = property(_layout)
 
 
 @public(method=False)

@@ -100,7 +100,7 @@ def _factored(A, upper: bool, name: str, check: bool):
 
 
 @with_out
-def cholesky_ex(input, *, upper: bool = False, check_errors: bool = False):
+def cholesky_ex(input, *, upper: bool = False, check_errors: bool = False) -> _cholesky_ex:
     """(L with A = L L^H, info): info is 0, or the order of the leading minor that is not positive-definite."""
     return _cholesky_ex(*_factored(input, upper, "linalg.cholesky", check_errors))
 
@@ -327,7 +327,7 @@ def _halves(lu):
 
 
 @with_out
-def lu(A: Tensor, *, pivot: bool = True):
+def lu(A: Tensor, *, pivot: bool = True) -> _lu_result:
     """(P, L, U) with A = P L U."""
     packed, pivots, _ = _lu_of(A, pivot, "linalg.lu")
     p = apply(PERMUTATION, (pivots,), (A.shape[-2], A.dtype)) if pivot else A.new_zeros(0)
@@ -335,7 +335,7 @@ def lu(A: Tensor, *, pivot: bool = True):
 
 
 @with_out
-def lu_factor_ex(A, *, pivot: bool = True, check_errors: bool = False):
+def lu_factor_ex(A, *, pivot: bool = True, check_errors: bool = False) -> _lu_factor_ex:
     """(L and U in one matrix, 1-based row swaps, info: 0 or the position of a zero on U's diagonal)."""
     packed, pivots, info = _lu_of(A, pivot, "torch.lu_factor")
     if check_errors:
@@ -346,13 +346,13 @@ def lu_factor_ex(A, *, pivot: bool = True, check_errors: bool = False):
 
 
 @with_out
-def lu_factor(A, *, pivot: bool = True):
+def lu_factor(A, *, pivot: bool = True) -> _lu_factor_result:
     """(LU, pivots); RuntimeError for a singular matrix."""
     return _lu_factor_result(*lu_factor_ex(A, pivot=pivot, check_errors=True)[:2])
 
 
 @public(method=False, out=True)
-def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True):
+def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True) -> _lu_unpack_result:
     """(P, L, U) of a packed factorization; empty tensors for what is not asked for."""
     if LU_pivots.dtype is not dt.int32:
         raise RuntimeError("torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 dtype.\n"
@@ -393,7 +393,7 @@ def lu_solve(input, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
     return linalg_lu_solve(LU_data, LU_pivots, input)
 
 
-def _torch_lu(A, pivot: bool = True, get_infos: bool = False, out=None):
+def _torch_lu(A, pivot: bool = True, get_infos: bool = False, out=None) -> tuple[Tensor, ...]:
     """(LU, pivots), and info with get_infos."""
     warn("torch.lu is deprecated in favor of torch.linalg.lu_factor / torch.linalg.lu_factor_ex and will be removed in a future PyTorch release.\n"
          "torch.linalg.lu_factor_ex returns what get_infos=True asks for.", once=True)
@@ -453,7 +453,7 @@ _linalg_qr, _qr_result, _geqrf_result = named_result("linalg_qr", "Q", "R"), nam
 
 
 @with_out
-def linalg_qr(A, mode: str = "reduced"):
+def linalg_qr(A, mode: str = "reduced") -> _linalg_qr:
     """(Q, R) with A = Q R; mode 'complete' for a square Q, 'r' for R alone."""
     need_matrix(A, "linalg.qr")
     need_float(A, "linalg.qr", "geqrf_cpu")
@@ -470,7 +470,7 @@ def linalg_qr(A, mode: str = "reduced"):
 
 
 @public(out=True)
-def qr(input, some: bool = True):
+def qr(input, some: bool = True) -> _qr_result:
     """(Q, R); a square Q for some=False."""
     warn("torch.qr is deprecated in favor of torch.linalg.qr and will be removed in a future PyTorch release.\n"
          "Instead of some=False, torch.linalg.qr takes mode='complete'.", once=True)
@@ -562,7 +562,7 @@ def orgqr(input, tau: Tensor) -> Tensor:
 
 
 @public(out=True)
-def geqrf(input):
+def geqrf(input) -> _geqrf_result:
     """(R with the reflection vectors below its diagonal, tau)."""
     need_matrix(input, "torch.geqrf", "input")
     packed, tau = apply(GEQRF, (input,))

@@ -78,13 +78,13 @@ def _factored(A, hermitian: bool, name: str, check: bool):
 
 
 @with_out
-def ldl_factor_ex(input, *, hermitian: bool = False, check_errors: bool = False):
+def ldl_factor_ex(input, *, hermitian: bool = False, check_errors: bool = False) -> _ex_result:
     """(L and D in one matrix, pivots, info); equal negative pivots mark a 2 by 2 block of D. info: the position of a zero in D, or 0."""
     return _ex_result(*_factored(input, hermitian, "ldl_factor_ex", check_errors))
 
 
 @with_out
-def ldl_factor(input, *, hermitian: bool = False):
+def ldl_factor(input, *, hermitian: bool = False) -> _result:
     """(LD, pivots); RuntimeError where D is singular."""
     return _result(*_factored(input, hermitian, "ldl_factor", True)[:2])
 

@@ -80,7 +80,7 @@ def _singular_inverse(prefix: str, k: int) -> str:
 
 
 @with_out
-def inv_ex(A, *, check_errors: bool = False):
+def inv_ex(A, *, check_errors: bool = False) -> _inv_ex:
     """(inverse, info): info is 0, or the 1-based position of a zero pivot of a singular matrix."""
     need_square(A, "linalg.inv")
     need_float(A, "linalg.inv")
@@ -103,7 +103,7 @@ def inverse(input) -> Tensor:
 
 
 @with_out
-def solve_ex(A, B, *, left: bool = True, check_errors: bool = False):
+def solve_ex(A, B, *, left: bool = True, check_errors: bool = False) -> _solve_ex_result:
     """(X with A X = B, or X A = B for left=False; info)."""
     need_square(A, "linalg.solve")
     need_float(A, "linalg.solve")
@@ -203,7 +203,7 @@ _triangular_solve_result = named_result("triangular_solve", "solution", "cloned_
 
 
 @public(out=True)
-def triangular_solve(input, A: Tensor, upper: bool = True, transpose: bool = False, unitriangular: bool = False):
+def triangular_solve(input, A: Tensor, upper: bool = True, transpose: bool = False, unitriangular: bool = False) -> _triangular_solve_result:
     """(X with A X = input, a copy of A); transpose: A.T X = input."""
     warn("torch.triangular_solve is deprecated in favor of torch.linalg.solve_triangularand will be removed in a future PyTorch release.\n"
          "torch.linalg.solve_triangular takes A first and returns X alone.", once=True)
@@ -258,7 +258,7 @@ def det(input) -> Tensor:
 
 
 @with_out
-def linalg_slogdet(A):
+def linalg_slogdet(A) -> _linalg_slogdet:
     """(sign, log |det|) of square matrices; (0, -inf) for a singular one."""
     need_square(A, "linalg.slogdet")
     need_float(A, "linalg.slogdet")
@@ -266,7 +266,7 @@ def linalg_slogdet(A):
 
 
 @public(out=True)
-def slogdet(input):
+def slogdet(input) -> _slogdet:
     """linalg.slogdet(input)."""
     return _slogdet(*linalg_slogdet(input))
 

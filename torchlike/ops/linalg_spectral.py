@@ -157,7 +157,7 @@ def _refuse_phase(name: str, what: str, word: str, *vectors: tuple[int, Tensor])
 
 
 @with_out
-def linalg_svd(A, full_matrices: bool = True, *, driver: str | None = None):
+def linalg_svd(A, full_matrices: bool = True, *, driver: str | None = None) -> _linalg_svd:
     """(U, S, Vh) with A = U diag(S) Vh, S descending."""
     _check_svd(A, driver)
     u, s, vh = apply(SVD, (A,), (bool(full_matrices),))
@@ -177,7 +177,7 @@ def svdvals(A, *, driver: str | None = None) -> Tensor:
 
 
 @public(out=True)
-def svd(input, some: bool = True, compute_uv: bool = True):
+def svd(input, some: bool = True, compute_uv: bool = True) -> _svd:
     """(U, S, V) with input = U diag(S) V^H; zeros for U and V without compute_uv."""
     if input.ndim < 2:
         raise RuntimeError(f"linalg.svd: input should have at least 2 dimensions, but has {input.ndim} dimensions instead")
@@ -226,7 +226,7 @@ def _eigh_checked(input: Tensor, UPLO: str, vectors: bool) -> list[Tensor]:
 
 
 @with_out
-def eigh(input, UPLO: str = "L"):
+def eigh(input, UPLO: str = "L") -> _linalg_eigh:
     """(eigenvalues ascending, eigenvectors) of Hermitian matrices, of which one triangle is read."""
     values, vectors = _eigh_checked(input, UPLO, True)
     made = _linalg_eigh(values, by_columns(vectors))
@@ -275,7 +275,7 @@ def _check_eig(A, name: str) -> None:
 
 
 @with_out
-def eig(input):
+def eig(input) -> _linalg_eig:
     """(eigenvalues, eigenvectors), complex, in LAPACK's order."""
     _check_eig(input, "linalg.eig")
     values, vectors = apply(EIG, (input,))
@@ -392,7 +392,7 @@ _lstsq = named_result("linalg_lstsq", "solution", "residuals", "rank", "singular
 
 
 @with_out
-def lstsq(input, b, rcond: float | None = None, *, driver: str | None = None):
+def lstsq(input, b, rcond: float | None = None, *, driver: str | None = None) -> _lstsq:
     """The X of least norm that minimises |A X - B|; (solution, residuals, rank, singular_values)."""
     name = "torch.linalg.lstsq"
     if input.ndim < 2:

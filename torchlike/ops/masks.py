@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal, overload
+
 import numpy as np
 
 from .._arguments import as_dim, as_int
@@ -27,8 +29,12 @@ def _on(array: np.ndarray, device) -> Tensor:
     return as_tensor_value(array) if device.type == "cpu" else place(array, device)
 
 
+@overload
+def nonzero(input: Tensor, *, out: Tensor | None = None, as_tuple: Literal[False] = False) -> Tensor: ...
+@overload
+def nonzero(input: Tensor, *, as_tuple: Literal[True]) -> tuple[Tensor, ...]: ...
 @public()
-def nonzero(input, *, out=None, as_tuple: bool = False):
+def nonzero(input, *, out=None, as_tuple: bool = False) -> Tensor | tuple[Tensor, ...]:
     """Where input is not zero: (count, ndim) positions, or one vector a dimension."""
     if out is not None:
         if as_tuple:

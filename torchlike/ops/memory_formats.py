@@ -1,6 +1,8 @@
 """Copies that fix the layout, contiguity, and detached aliases."""
 from __future__ import annotations
 
+from typing import overload
+
 import numpy as np
 
 from .._arguments import as_dim
@@ -125,7 +127,11 @@ Tensor.detach_ = _detach_
 FUNCTIONS["detach_"] = called(copied(_detach_))
 
 
-def _size(self, dim: int | None = None):
+@overload
+def _size(self) -> Size: ...
+@overload
+def _size(self, dim: int) -> int: ...
+def _size(self, dim: int | None = None) -> Size | int:
     shape = self._value.aval.shape
     if dim is None:
         return Size(shape)
@@ -134,7 +140,18 @@ def _size(self, dim: int | None = None):
     return shape[as_dim(dim, len(shape))]
 
 
-Tensor.size = _size
-Tensor.dim = Tensor.ndimension = lambda self: self._value.aval.ndim
-Tensor.numel = Tensor.nelement = lambda self: self._value.aval.numel
-Tensor.element_size = lambda self: self._value.aval.dtype.itemsize
+def _dim(self) -> int:
+    return self._value.aval.ndim
+
+
+def _numel(self) -> int:
+    return self._value.aval.numel
+
+
+def _element_size(self) -> int:
+    return self._value.aval.dtype.itemsize
+
+
+Tensor.size, Tensor.element_size = _size, _element_size
+Tensor.dim = Tensor.ndimension = _dim
+Tensor.numel = Tensor.nelement = _numel

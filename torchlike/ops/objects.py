@@ -5,6 +5,7 @@ import copy
 import copyreg
 import threading
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from .._tensor import Size, Tensor, instance
 from .aliases import alias, refuse_second_class
 
 
-def _deepcopy(self, memo):
+def _deepcopy(self, memo: dict) -> Tensor:
     if id(self) in memo:
         return memo[id(self)]
     if not self.is_leaf:
@@ -50,7 +51,7 @@ def _slots(t: Tensor) -> list[str]:
     return [name for name in copyreg._slotnames(type(t)) if has(t, name)]
 
 
-def _copy(self):
+def _copy(self) -> Tensor:
     """A leaf that shares self's memory."""
     if type(self).__reduce_ex__ is not _reduce:  # made of parts, which it shares
         make, args = self.__reduce_ex__(2)[:2]
@@ -72,7 +73,7 @@ class _Files(threading.local):
 in_files = _Files()
 
 
-def _reduce(self, protocol):
+def _reduce(self, protocol) -> Any:
     if in_files.apart is not None:  # asked by a subclass's own `__reduce_ex__`
         return in_files.apart(self)
     where = str(self.device)

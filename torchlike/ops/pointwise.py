@@ -80,7 +80,8 @@ def binary(name: str, kernel, grads, *, numbers=(), promote="arith", names=(), i
         return apply(op, (input, other))
     f.__name__ = f.__qualname__ = name
     f.__doc__ = f"torch.{name}(input, other): elementwise, broadcasting, with type promotion."
-    f.__annotations__ = {"input": "Tensor | float" if "input" in numbers else "Tensor"}
+    kinds = ["Tensor | float" if which in numbers else "Tensor" for which in ("input", "other")]
+    f.__annotations__ = {"input": kinds[0], "other": kinds[1], "return": "Tensor"}
     public(inplace=inplace, out=True, names=names)(f)
     return f
 

@@ -273,18 +273,48 @@ def _share_memory(self) -> Tensor:
     return self
 
 
+def _is_on(kind: str) -> property:
+    def ask(self) -> bool:
+        return self.device.type == kind
+    return property(ask)
+
+
+def _never(self) -> bool:
+    return False
+
+
+def _itemsize(self) -> int:
+    return self.dtype.itemsize
+
+
+def _nbytes(self) -> int:
+    return self.dtype.itemsize * self.numel()
+
+
+def _is_inference(self) -> bool:
+    return self._inference
+
+
+def _is_pinned(self, device=None) -> bool:
+    return False
+
+
+def _pin_memory(self, device=None) -> Tensor:
+    return self
+
+
+def _is_shared(self) -> bool:
+    return not self._dispatches and is_shared(self._storage)
+
+
 for _name in ("is_cuda", "is_cpu", "is_meta", "is_tpu"):
-    setattr(Tensor, _name, property(lambda self, kind=_name[3:]: self.device.type == kind))
+    setattr(Tensor, _name, _is_on(_name[3:]))
 for _name in ("is_sparse", "is_mkldnn", "is_quantized", "is_vulkan", "is_mps", "is_xpu", "is_nested", "is_sparse_csr", "is_ipu", "is_xla", "is_ort", "is_maia",
               "is_mtia"):
-    setattr(Tensor, _name, property(lambda self: False))
+    setattr(Tensor, _name, property(_never))
 Tensor._cdata = property(id)  # which tensor it is: pyro asks whether two names hold one
-Tensor.itemsize = property(lambda self: self.dtype.itemsize)
-Tensor.nbytes = property(lambda self: self.dtype.itemsize * self.numel())
-Tensor.is_inference = lambda self: self._inference
-Tensor.is_pinned = lambda self, device=None: False
-Tensor.pin_memory = lambda self, device=None: self
-Tensor.is_shared = lambda self: not self._dispatches and is_shared(self._storage)
+Tensor.itemsize, Tensor.nbytes = property(_itemsize), property(_nbytes)
+Tensor.is_inference, Tensor.is_pinned, Tensor.pin_memory, Tensor.is_shared = _is_inference, _is_pinned, _pin_memory, _is_shared
 Tensor.share_memory_ = _share_memory
 
 

@@ -184,14 +184,14 @@ def _random_factory(name: str, kernel: str, draw, fill):
         g = _generator(generator)
         return _finish(drawn(lambda: draw(g, shape, d.np), dev.resolve(device), shape, d.np), requires_grad, out)
 
-    def g(*size, **kwargs):
+    def g(*size, **kwargs) -> Tensor:
         if not kwargs and (shape := _few(size)) is not None:
             return Tensor._of(Value(aval(shape, dt.float32), draw(default_generator, shape, dt.float32.np)))
         return f(*((kwargs.pop("size"),) if "size" in kwargs else size), **kwargs)
     f.__name__ = f.__qualname__ = g.__name__ = g.__qualname__ = name  # f's in errors of arguments that it does not have
     g.__doc__ = f"torch.{name}(*size): random numbers of that shape."
 
-    def made_like(input, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None, generator=None, pin_memory=False):
+    def made_like(input, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None, generator=None, pin_memory=False) -> Tensor:
         if input._sparse:
             input.refuse("uniform_")
         if input._layout is not None and (made := _laid_out_like(input, dtype, device, memory_format)) is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import partial
+from typing import overload
 
 import jax
 import numpy as np
@@ -359,6 +360,12 @@ def result_type(name: str) -> type:
 def _max_or_min(name, whole_op, largest, pairwise):
     dim_op, made = _dim_extreme(name, largest), result_type(name)
 
+    @overload
+    def f(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
+    @overload
+    def f(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor: ...
+    @overload
+    def f(input: Tensor, dim: int, keepdim: bool = False, *, out: tuple[Tensor, Tensor] | None = None) -> made: ...
     def f(input, dim=EVERY_DIM, keepdim: bool = False, *, other: Tensor | None = None, out=None):
         if isinstance(dim, Tensor):
             other, dim = dim, EVERY_DIM
@@ -531,14 +538,14 @@ def std(input, dim=None, unbiased=None, keepdim: bool = False, *, correction=Non
 
 
 @public()
-def var_mean(input, dim=None, unbiased=None, keepdim: bool = False, *, correction=None) -> tuple:
+def var_mean(input, dim=None, unbiased=None, keepdim: bool = False, *, correction=None) -> tuple[Tensor, Tensor]:
     """(var, mean)."""
     statics = _variance_args(input, dim, unbiased, correction, keepdim, "var_mean")
     return named(apply(_VAR, (input,), statics), "VarMeanBackward0"), named(mean(input, statics[0], keepdim), "VarMeanBackward0")
 
 
 @public()
-def std_mean(input, dim=None, unbiased=None, keepdim: bool = False, *, correction=None) -> tuple:
+def std_mean(input, dim=None, unbiased=None, keepdim: bool = False, *, correction=None) -> tuple[Tensor, Tensor]:
     """(std, mean)."""
     statics = _variance_args(input, dim, unbiased, correction, keepdim, "std_mean")
     return named(apply(_STD, (input,), statics), "StdMeanBackward0"), named(mean(input, statics[0], keepdim), "StdMeanBackward0")

@@ -1,11 +1,13 @@
 """Functions that PyTorch has removed: it keeps the names, which raise RuntimeError and say what to call instead."""
+from typing import NoReturn
+
 from .._public import public
 
 _GONE = "This function was deprecated since version 1.9 and is now removed. "
 
 
 def _removed(name: str, advice: str, method: bool = True) -> None:
-    def f(*args, **kwargs):
+    def f(*args, **kwargs) -> NoReturn:
         raise RuntimeError(_GONE + advice)
     f.__name__ = f.__qualname__ = name
     f.__doc__ = f"Removed from PyTorch: {advice}"

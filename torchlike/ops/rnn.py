@@ -342,7 +342,7 @@ def _as_autocast_takes(kind: str, args: tuple) -> tuple | None:
 
 
 def _entry(kind: str):
-    def f(*args):
+    def f(*args) -> tuple[Tensor, ...]:
         if len(args) != 9 or not isinstance(args[0], Tensor):
             raise TypeError(f"{kind}() received an invalid combination of arguments")
         if _autocast.active[0] and (taken := _as_autocast_takes(kind, args)) is not None:
@@ -387,7 +387,7 @@ def _check_cell(gates: int, input: Tensor, w_ih: Tensor, w_hh: Tensor, *states: 
 
 
 @public(method=False)
-def lstm_cell(input: Tensor, hx, w_ih: Tensor, w_hh: Tensor, b_ih=None, b_hh=None) -> tuple:
+def lstm_cell(input: Tensor, hx, w_ih: Tensor, w_hh: Tensor, b_ih=None, b_hh=None) -> tuple[Tensor, Tensor]:
     """One LSTM step: (h, c)."""
     if len(hx) != 2:
         raise RuntimeError("lstm_cell expects two hidden states")

@@ -308,7 +308,7 @@ def _running_extreme(name, largest):
     )
     made = result_type(name)
 
-    def f(input, dim: int):
+    def f(input, dim: int) -> made:
         if input.dtype.is_complex:
             raise not_implemented(f"{name}_cpu", input.dtype)
         return made(*apply(op, (input,), (as_dim(dim, input.ndim),)))
@@ -471,7 +471,7 @@ def cumulative_trapezoid(y: Tensor, x=None, *, dx=None, dim: int = -1) -> Tensor
 
 
 @public(method=False)
-def gradient(input, *, spacing=None, dim=None, edge_order: int = 1) -> tuple:
+def gradient(input, *, spacing=None, dim=None, edge_order: int = 1) -> tuple[Tensor, ...]:
     """Central differences along each dimension of dim; one-sided of order edge_order at the ends.
 
     spacing: a number, one number a dimension, or one vector of coordinates a dimension.

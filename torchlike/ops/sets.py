@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Literal, overload
 
 import numpy as np
 from jax import lax, vmap
@@ -140,10 +141,14 @@ def _checked_dim(input: Tensor, dim: int | None) -> int | None:
     return d
 
 
+@overload
+def unique(input: Tensor, sorted: bool = True, return_inverse: Literal[False] = False, return_counts: Literal[False] = False, dim: int | None = None) -> Tensor: ...
+@overload
+def unique(input: Tensor, sorted: bool = True, *, return_inverse: Literal[True], return_counts: bool = False, dim: int | None = None) -> tuple[Tensor, ...]: ...
+@overload
+def unique(input: Tensor, sorted: bool = True, return_inverse: bool = False, *, return_counts: Literal[True], dim: int | None = None) -> tuple[Tensor, ...]: ...
 @public()
-def unique(
-    input, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
-):
+def unique(input, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None) -> Tensor | tuple[Tensor, ...]:
     """The distinct elements (or slices along dim) in order; as asked, where each went, and how often each occurs."""
     _real("unique", input)
     d = _checked_dim(input, dim)
@@ -159,8 +164,14 @@ def _unique(self: Tensor, sorted: bool = True, return_inverse: bool = False) -> 
 FUNCTIONS["_unique"] = called(_unique)
 
 
+@overload
+def unique_consecutive(input: Tensor, return_inverse: Literal[False] = False, return_counts: Literal[False] = False, dim: int | None = None) -> Tensor: ...
+@overload
+def unique_consecutive(input: Tensor, return_inverse: Literal[True], return_counts: bool = False, dim: int | None = None) -> tuple[Tensor, ...]: ...
+@overload
+def unique_consecutive(input: Tensor, return_inverse: bool = False, *, return_counts: Literal[True], dim: int | None = None) -> tuple[Tensor, ...]: ...
 @public()
-def unique_consecutive(input, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None):
+def unique_consecutive(input, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None) -> Tensor | tuple[Tensor, ...]:
     """unique that merges only equal neighbours and keeps their order."""
     _real("unique_consecutive", input)
     return _find(

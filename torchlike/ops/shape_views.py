@@ -268,10 +268,14 @@ def _T_property(self) -> Tensor:
     return permute(self, tuple(reversed(range(self.ndim))))
 
 
+def _mH(self) -> Tensor:
+    return adjoint(self)
+
+
 Tensor.T = property(_T_property)
 Tensor.mT = property(_mT)
 Tensor.H = property(_H)
-Tensor.mH = property(lambda self: adjoint(self))
+Tensor.mH = property(_mH)
 
 
 # -- sizes of one --------------------------------------------------------------------------------------------------------

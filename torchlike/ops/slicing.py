@@ -257,7 +257,7 @@ def _several(name: str, views: list) -> tuple:
 
 
 @public(method=False)
-def split(tensor: Any, split_size_or_sections, dim: int = 0) -> tuple:
+def split(tensor: Any, split_size_or_sections, dim: int = 0) -> tuple[Tensor, ...]:
     """Pieces of split_size (the last may be smaller), or of the listed sizes, along dim."""
     shape = tensor._value.aval.shape
     if not shape:
@@ -287,25 +287,25 @@ def split(tensor: Any, split_size_or_sections, dim: int = 0) -> tuple:
 
 
 @public(function=False)
-def _split(self, split_size, dim: int = 0) -> tuple:
+def _split(self, split_size, dim: int = 0) -> tuple[Tensor, ...]:
     """Pieces of split_size (the last may be smaller), or of the listed sizes, along dim."""
     return split(self, split_size, dim)  # whose second parameter has another name in torch
 
 
 @public()
-def unsafe_split(input, split_size: int, dim: int = 0) -> tuple:
+def unsafe_split(input, split_size: int, dim: int = 0) -> tuple[Tensor, ...]:
     """split, without the promise that the pieces are never written."""
     return _unsafe(split(input, split_size, dim))
 
 
 @public()
-def unsafe_split_with_sizes(input, split_sizes, dim: int = 0) -> tuple:
+def unsafe_split_with_sizes(input, split_sizes, dim: int = 0) -> tuple[Tensor, ...]:
     """split_with_sizes, without the promise that the pieces are never written."""
     return _unsafe(split(input, list(split_sizes), dim))
 
 
 @public()
-def unsafe_chunk(input, chunks: int, dim: int = 0) -> tuple:
+def unsafe_chunk(input, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """chunk, without the promise that the pieces are never written."""
     return _unsafe(chunk(input, chunks, dim))
 
@@ -317,13 +317,13 @@ def _unsafe(pieces: tuple) -> tuple:
 
 
 @public()
-def split_with_sizes(input, split_sizes, dim: int = 0) -> tuple:
+def split_with_sizes(input, split_sizes, dim: int = 0) -> tuple[Tensor, ...]:
     """split with a list of sizes."""
     return split(input, list(split_sizes), dim)
 
 
 @public()
-def chunk(input, chunks: int, dim: int = 0) -> tuple:
+def chunk(input, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """At most `chunks` equal pieces along dim."""
     shape = input._value.aval.shape
     if not shape:
@@ -345,7 +345,7 @@ def _one_of(name: str, *named):
 
 
 @public()
-def tensor_split(input, indices_or_sections=None, dim: int = 0, *, indices=None, sections=None, tensor_indices_or_sections=None) -> tuple:
+def tensor_split(input, indices_or_sections=None, dim: int = 0, *, indices=None, sections=None, tensor_indices_or_sections=None) -> tuple[Tensor, ...]:
     """Pieces that differ by at most one in size, or cut at the given indices."""
     indices_or_sections = _one_of("tensor_split", indices_or_sections, indices, sections, tensor_indices_or_sections)
     shape = input._value.aval.shape
@@ -394,7 +394,7 @@ def _pieces(t: Tensor, op: Pieces, statics: tuple, view: View, places: list[tupl
 
 
 @public()
-def unbind(input, dim: int = 0) -> tuple:
+def unbind(input, dim: int = 0) -> tuple[Tensor, ...]:
     """The slices along dim, without that dimension."""
     shape = input._value.aval.shape
     if not shape:
@@ -407,7 +407,7 @@ def unbind(input, dim: int = 0) -> tuple:
 
 
 def _xsplit(name, least, dim_of):
-    def f(input, indices_or_sections=None, *, indices=None, sections=None):
+    def f(input, indices_or_sections=None, *, indices=None, sections=None) -> tuple[Tensor, ...]:
         given, dims = _one_of(name, indices_or_sections, indices, sections), input.ndim
         if dims < least:
             raise RuntimeError(f"torch.{name} requires a tensor with at least {least} dimension, but got a tensor with {dims} dimensions!")

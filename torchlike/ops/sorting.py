@@ -6,6 +6,8 @@ keys of 32 bits packed with the index into one int64 sort 6 times quicker, and 6
 
 from __future__ import annotations
 
+from typing import overload
+
 import numpy as np
 from jax import lax
 from jax import numpy as jnp
@@ -216,7 +218,7 @@ def _has_order(name: str, t: Tensor, form: str = "cpu", least: int = dt.INT) -> 
 
 
 @public(out=True)
-def sort(input, dim: int = -1, descending: bool = False, *, stable: bool | None = None):
+def sort(input, dim: int = -1, descending: bool = False, *, stable: bool | None = None) -> _sorted:
     """(values, indices) sorted along dim; ties keep their order, stable or not."""
     if input.dtype.is_complex:
         raise RuntimeError(" Sort does not support complex dtypes on CPU")
@@ -293,7 +295,7 @@ _TOPK = Op("topk", _topk, shape=_topk_shape, vjp=_topk_vjp)
 
 
 @public(out=True)
-def topk(input, k: int, dim: int = -1, largest: bool = True, sorted: bool = True):
+def topk(input, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> _largest:
     """(values, indices) of the k largest (or smallest) along dim, best first."""
     d = as_dim(dim, input.ndim)
     k = as_int(k, "k")
@@ -362,7 +364,7 @@ _KTHVALUE = Op(
 
 
 @public(out=True)
-def kthvalue(input, k: int, dim: int = -1, keepdim: bool = False):
+def kthvalue(input, k: int, dim: int = -1, keepdim: bool = False) -> _kth:
     """(values, indices) of the k-th smallest along dim, counted from 1."""
     d = as_dim(dim, input.ndim)
     if input.ndim and not input.shape[d]:
@@ -388,6 +390,10 @@ def _median_pair(name, skip_nan, made):
         vjp=shared_gradient,
     )
 
+    @overload
+    def f(input: Tensor) -> Tensor: ...
+    @overload
+    def f(input: Tensor, dim: int, keepdim: bool = False) -> made: ...
     def f(input, dim=EVERY_DIM, keepdim: bool = False):
         if dim is EVERY_DIM:
             _has_order("median", input)
@@ -444,7 +450,7 @@ _MODE = Op("mode", _mode, shape=_pair_shape, vjp=_pair_vjp)
 
 
 @public(out=True)
-def mode(input, dim: int = -1, keepdim: bool = False):
+def mode(input, dim: int = -1, keepdim: bool = False) -> _modes:
     """(values, indices) of the most frequent value along dim."""
     d = as_dim(dim, input.ndim)
     _has_order("mode", input, least=dt.BOOL)

@@ -44,7 +44,7 @@ def elementwise_function(name: str, kernel, *grads, parameters: str = "input", l
         return out
     f = _TAKING[parameters](run)
     f.__name__, f.__qualname__ = f"special_{name}", f"special_{name}"
-    f.__doc__ = f"torch.special.{name}, elementwise."
+    f.__doc__, f.__annotations__ = f"torch.special.{name}, elementwise.", {"return": "Tensor"}
     return with_out(f)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, overload
 
 from .._arguments import are_sizes, as_size, constructor_arguments, need_sequence
 from .._core import device as dev
@@ -79,6 +79,10 @@ def type_name(t: Tensor) -> str:
     return f"torch.{t.dtype.short}Tensor" if kind == "cpu" else f"torch.{kind}.{t.dtype.short}Tensor"
 
 
+@overload
+def _type(self: Tensor) -> str: ...
+@overload
+def _type(self: Tensor, dtype: Any, non_blocking: bool = False, **kwargs: Any) -> Tensor: ...
 def _type(self: Tensor, dtype: Any = None, non_blocking: bool = False, **kwargs: Any) -> str | Tensor:
     """The name of the tensor's type; with an argument, a dtype or a legacy type or its name, the tensor cast to it."""
     if dtype is None:

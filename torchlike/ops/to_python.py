@@ -1,6 +1,9 @@
 """What leaves a tensor: Python numbers and lists, NumPy's arrays, and what Python's own functions ask of it (`bool`, `len`, `iter`)."""
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 import numpy as np
 
 from .._core import dtype as dt
@@ -24,7 +27,7 @@ def _number_array(self) -> np.ndarray:
 
 
 @public(function=False)
-def item(self):
+def item(self) -> int | float | bool:
     """The value of a one-element tensor as a Python number."""
     a = self._value.aval
     if a.numel != 1:
@@ -34,7 +37,7 @@ def item(self):
 
 
 @public(function=False)
-def tolist(self):
+def tolist(self) -> Any:
     """Nested Python lists (a number for a 0-dim tensor)."""
     array = self._host_array()
     if self.dtype.category == dt.FLOAT and self.dtype.itemsize < 4:
@@ -70,7 +73,7 @@ def numpy(self, *, force: bool = False) -> np.ndarray:
     return numpy_view(self)
 
 
-def _array(self, dtype=None, copy=None):
+def _array(self, dtype=None, copy=None) -> np.ndarray:
     return np.array(self.numpy(), dtype, copy=copy)
 
 
@@ -110,7 +113,7 @@ def _len(self) -> int:
 _MANY = 1000
 
 
-def _iter(self):
+def _iter(self) -> Iterator[Tensor]:
     if not self._value.aval.ndim:
         raise TypeError("iteration over a 0-d tensor")
     n = self._value.aval.shape[0]

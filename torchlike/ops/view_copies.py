@@ -27,7 +27,7 @@ def _copying(name: str) -> None:
         out = view(input, *args, **kwargs)
         return own(out) if isinstance(out, Tensor) else tuple(map(own, out))
     copy.__name__ = copy.__qualname__ = name + "_copy"
-    copy.__doc__ = f"Tensor.{name}, copied."
+    copy.__doc__, copy.__annotations__["return"] = f"Tensor.{name}, copied.", view.__annotations__.get("return", "Tensor")
     F[copy.__name__] = with_out(copy)
 
 

@@ -195,7 +195,7 @@ class SWALR(LRScheduler):
         t = max(0, min(1, step / max(1, self.anneal_epochs)))
         return (1 - math.cos(math.pi * t)) / 2 if self._anneal_strategy == "cos" else t
 
-    def get_lr(self) -> list:
+    def get_lr(self) -> list[float]:
         self._warn_outside_step()
         step = self._step_count - 1
         if self.anneal_epochs == 0:

@@ -1,4 +1,6 @@
 """torch.ao.quantization: observers, configurations, and models made of quantized layers; `quantize_fx`, of whole models by their graphs."""
+from typing import Any as _Any
+
 from . import fake_quantize, observer, qconfig, quantization_mappings, stubs  # noqa: F401
 from .fake_quantize import *  # noqa: F403
 from .observer import *  # noqa: F403
@@ -35,7 +37,7 @@ __all__ = ["DEFAULT_DYNAMIC_QUANT_MODULE_MAPPINGS", "DEFAULT_STATIC_QUANT_MODULE
            *qconfig_mapping.__all__]
 
 
-def __getattr__(name: str):
+def __getattr__(name: str) -> _Any:
     if name in ("fx", "quantize_fx"):  # loaded when a program asks for them
         import importlib
         return importlib.import_module(f"{__name__}.{name}")

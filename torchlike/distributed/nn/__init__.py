@@ -1,4 +1,6 @@
 """Collectives through which gradients flow."""
+from typing import Any as _Any
+
 from .functional import (  # noqa: F401
     ReduceOp,
     all_gather,
@@ -14,7 +16,7 @@ from .functional import (  # noqa: F401
 )
 
 
-def __getattr__(name: str):
+def __getattr__(name: str) -> _Any:
     if name == "RemoteModule":  # loads RPC
         from .api.remote_module import RemoteModule
         return RemoteModule

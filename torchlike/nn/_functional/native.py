@@ -93,13 +93,13 @@ for _n in (1, 2, 3):
 
 
 @public(method=False)
-def max_pool1d_with_indices(input: Tensor, kernel_size, stride=(), padding=0, dilation=1, ceil_mode: bool = False) -> tuple:
+def max_pool1d_with_indices(input: Tensor, kernel_size, stride=(), padding=0, dilation=1, ceil_mode: bool = False) -> tuple[Tensor, Tensor]:
     """The maxima and their positions."""
     return pooling.max_pool1d_with_indices(input, kernel_size, stride or None, padding, dilation, ceil_mode)
 
 
 @public(method=False)
-def adaptive_max_pool1d(input: Tensor, output_size) -> tuple:
+def adaptive_max_pool1d(input: Tensor, output_size) -> tuple[Tensor, Tensor]:
     """The maxima and their positions."""
     return pooling.adaptive_max_pool1d_with_indices(input, output_size)
 
@@ -140,7 +140,7 @@ def embedding(weight: Tensor, indices: Tensor, padding_idx: int = -1, scale_grad
 
 @public(method=False)
 def embedding_bag(weight: Tensor, indices: Tensor, offsets: Tensor, scale_grad_by_freq: bool = False, mode: int = 0, sparse: bool = False,
-                  per_sample_weights: Tensor | None = None, include_last_offset: bool = False, padding_idx: int | None = None) -> tuple:
+                  per_sample_weights: Tensor | None = None, include_last_offset: bool = False, padding_idx: int | None = None) -> tuple[Tensor, ...]:
     """nn.functional.embedding_bag with the table first, and what its kernel notes: each index's bag, the bags' lengths, where maxima come from."""
     if mode not in (0, 1, 2):
         raise RuntimeError(f"embedding_bag: mode has to be 0 (sum), 1 (mean) or 2 (max), not {mode}")

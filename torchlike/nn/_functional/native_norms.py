@@ -25,7 +25,7 @@ def _moments(input: Tensor, dims: list[int], eps: float, kind: dt.dtype) -> tupl
 
 
 @public(method=False)
-def native_layer_norm(input: Tensor, normalized_shape, weight: Tensor | None, bias: Tensor | None, eps: float) -> tuple:
+def native_layer_norm(input: Tensor, normalized_shape, weight: Tensor | None, bias: Tensor | None, eps: float) -> tuple[Tensor, ...]:
     """layer_norm, the means and 1 / the standard deviations."""
     out = normalization.layer_norm(input, normalized_shape, weight, bias, eps)
     with no_grad():
@@ -33,7 +33,7 @@ def native_layer_norm(input: Tensor, normalized_shape, weight: Tensor | None, bi
 
 
 @public(method=False)
-def native_group_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, N: int, C: int, HxW: int, group: int, eps: float) -> tuple:
+def native_group_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, N: int, C: int, HxW: int, group: int, eps: float) -> tuple[Tensor, ...]:
     """group_norm of N samples of C channels with HxW places, the means and 1 / the standard deviations; all with gradients."""
     if input.numel() != N * C * HxW:
         raise RuntimeError("Expected X.numel() == N * C * HxW to be true, but got false.  (Could this error message be improved?  If so, please report an "
@@ -45,7 +45,7 @@ def native_group_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None,
 
 @public(method=False, out=True)
 def native_batch_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None, training: bool,
-                      momentum: float, eps: float) -> tuple:
+                      momentum: float, eps: float) -> tuple[Tensor, ...]:
     """batch_norm; in training also the means and 1 / the standard deviations, else two tensors without elements."""
     kind = _type_of_moments(input, weight, bias, running_mean, running_var)
     out, mean, var = normalization.batch_norm_moments(input, running_mean, running_var, weight, bias, training, momentum, eps)
@@ -56,7 +56,7 @@ def native_batch_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None,
 
 
 @public(method=False)
-def native_dropout(input: Tensor, p: float, train: bool | None) -> tuple:
+def native_dropout(input: Tensor, p: float, train: bool | None) -> tuple[Tensor, Tensor]:
     """dropout and its mask; train None means yes."""
     real(p, "native_dropout", "p", 2)
     if not input.numel():

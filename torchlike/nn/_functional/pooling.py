@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import functools
 import math
+from typing import Literal, overload
 
 import jax.numpy as jnp
 import numpy as np
@@ -248,6 +249,10 @@ def _max_pool_nd(n: int):
     name, node = f"max_pool{n}d", "SqueezeBackward1" if n == 1 else f"MaxPool{n}DWithIndicesBackward0"
     keep = _keep_volumes_format if n == 3 else keep_format
 
+    @overload
+    def f(input: Tensor, kernel_size, stride=None, padding=0, dilation=1, ceil_mode: bool = False, return_indices: Literal[False] = False) -> Tensor: ...
+    @overload
+    def f(input: Tensor, kernel_size, stride=None, padding=0, dilation=1, ceil_mode: bool = False, *, return_indices: bool) -> tuple[Tensor, Tensor]: ...
     def f(input: Tensor, kernel_size, stride=None, padding=0, dilation=1, ceil_mode: bool = False, return_indices: bool = False):
         # with indices a line is a plane of height 1 to torch, in its words too
         statics = _geometry(input, kernel_size, stride, padding, dilation, ceil_mode, n, "max_pool1d_with_indices" if n == 1 and return_indices else name)
@@ -260,7 +265,7 @@ def _max_pool_nd(n: int):
     f.__name__ = f.__qualname__ = name
     f.__doc__ = f"The largest element of each window over the last {n} dimensions."
 
-    def with_indices(input: Tensor, kernel_size, stride=None, padding=0, dilation=1, ceil_mode: bool = False, return_indices: bool = False):
+    def with_indices(input: Tensor, kernel_size, stride=None, padding=0, dilation=1, ceil_mode: bool = False, return_indices: bool = False) -> tuple[Tensor, Tensor]:
         return f(input, kernel_size, stride, padding, dilation, ceil_mode, True)
     with_indices.__name__ = with_indices.__qualname__ = name + "_with_indices"
     with_indices.__doc__ = "The maxima and their positions in the flattened plane."
@@ -447,6 +452,10 @@ def _adaptive_max(n: int):
     name, node = f"adaptive_max_pool{n}d", _node("AdaptiveMax", n)
     kernel = ("adaptive_max_pool2d", "adaptive_max_pool3d_cpu")[n == 3]
 
+    @overload
+    def f(input: Tensor, output_size, return_indices: Literal[False] = False) -> Tensor: ...
+    @overload
+    def f(input: Tensor, output_size, return_indices: bool) -> tuple[Tensor, Tensor]: ...
     def f(input: Tensor, output_size, return_indices: bool = False):
         sizes = _adaptive_size(input, output_size, n, name)
         if input.dtype.category != dt.FLOAT:
@@ -468,7 +477,7 @@ def _adaptive_max(n: int):
     f.__name__ = f.__qualname__ = name
     f.__doc__ = f"Maxima of windows chosen so that the last {n} dimensions get output_size."
 
-    def with_indices(input: Tensor, output_size, return_indices: bool = False):
+    def with_indices(input: Tensor, output_size, return_indices: bool = False) -> tuple[Tensor, Tensor]:
         return f(input, output_size, True)
     with_indices.__name__ = with_indices.__qualname__ = name + "_with_indices"
     with_indices.__doc__ = "The maxima and their positions in the flattened plane."
@@ -525,6 +534,10 @@ def _fractional_starts(samples: np.ndarray, n: int, k: int, out: int) -> np.ndar
 def _fractional(n: int):
     name = f"fractional_max_pool{n}d"
 
+    @overload
+    def f(input: Tensor, kernel_size, output_size=None, output_ratio=None, return_indices: Literal[False] = False, _random_samples=None) -> Tensor: ...
+    @overload
+    def f(input: Tensor, kernel_size, output_size=None, output_ratio=None, *, return_indices: bool, _random_samples=None) -> tuple[Tensor, Tensor]: ...
     def f(input: Tensor, kernel_size, output_size=None, output_ratio=None, return_indices: bool = False, _random_samples=None):
         if output_size is None and output_ratio is None:
             raise ValueError(f"{name} requires specifying either an output_size or an output_ratio")
@@ -580,7 +593,7 @@ def _fractional(n: int):
     f.__name__ = f.__qualname__ = name
     f.__doc__ = "The maxima of randomly placed windows."
 
-    def with_indices(input: Tensor, kernel_size, output_size=None, output_ratio=None, return_indices: bool = False, _random_samples=None):
+    def with_indices(input: Tensor, kernel_size, output_size=None, output_ratio=None, return_indices: bool = False, _random_samples=None) -> tuple[Tensor, Tensor]:
         return f(input, kernel_size, output_size, output_ratio, True, _random_samples)
     with_indices.__name__ = with_indices.__qualname__ = name + "_with_indices"
     with_indices.__doc__ = "The maxima and their positions in the flattened plane."

@@ -109,7 +109,7 @@ class StateDictMixin:
             destination[prefix + _EXTRA_STATE_KEY_SUFFIX] = self.get_extra_state()
 
     def state_dict(self, *args: Any, destination: dict | None = None, prefix: str = "",
-                   keep_vars: bool = False) -> dict:
+                   keep_vars: bool = False) -> dict[str, Any]:
         """An ordered dictionary of all parameters and persistent buffers, by dotted name."""
         if args:
             warnings.warn("Positional args are being deprecated, use kwargs instead. Refer to "

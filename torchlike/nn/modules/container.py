@@ -5,7 +5,7 @@ import operator
 from collections import OrderedDict
 from collections.abc import ItemsView, Iterable, Iterator, KeysView, Mapping, ValuesView
 from itertools import chain, groupby
-from typing import Any
+from typing import Any, Self, overload
 
 from torchlike._tensor import Tensor
 from torchlike.nn.modules.module import Module
@@ -68,6 +68,10 @@ class Sequential(Module):
     def _key(self, index: Any) -> str:
         return list(self._modules)[_position(index, len(self))]
 
+    @overload
+    def __getitem__(self, idx: int) -> Module: ...
+    @overload
+    def __getitem__(self, idx: slice) -> Self: ...
     def __getitem__(self, idx: int | slice) -> Module:
         if isinstance(idx, slice):
             return type(self)(OrderedDict(list(self._modules.items())[idx]))
@@ -157,6 +161,10 @@ class ModuleList(Module):
     def _get_abs_string_index(self, idx: Any) -> str:
         return str(_position(idx, len(self)))
 
+    @overload
+    def __getitem__(self, idx: int) -> Module: ...
+    @overload
+    def __getitem__(self, idx: slice) -> Self: ...
     def __getitem__(self, idx: int | slice) -> Module:
         if isinstance(idx, slice):
             return type(self)(list(self)[idx])

@@ -8,7 +8,7 @@ import inspect
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Self
 
 import torchlike.__future__ as future
 from torchlike._tensor import Tensor
@@ -399,7 +399,7 @@ class Module(HooksMixin, StateDictMixin):
                 yield from module.named_modules(memo, prefix + ("." if prefix else "") + name, remove_duplicate)
 
     # ------------------------------------------------------------------------------------------- changing all tensors
-    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Module:
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
         if recurse:
             for module in self.children():
                 module._apply(fn)
@@ -442,14 +442,14 @@ class Module(HooksMixin, StateDictMixin):
         finally:
             param.grad = grad
 
-    def apply(self, fn: Callable[[Module], None]) -> Module:
+    def apply(self, fn: Callable[[Module], None]) -> Self:
         """Call `fn` on every module below this one, then on this one."""
         for module in self.children():
             module.apply(fn)
         fn(self)
         return self
 
-    def to(self, *args: Any, **kwargs: Any) -> Module:
+    def to(self, *args: Any, **kwargs: Any) -> Self:
         """Move and cast all parameters and buffers in place: `to(device, dtype, non_blocking)`, `to(dtype)`,
         `to(tensor)`, `to(memory_format=...)`. Only floating-point and complex tensors change their dtype.
         """
@@ -479,58 +479,58 @@ class Module(HooksMixin, StateDictMixin):
 
         return self._apply(convert)
 
-    def to_empty(self, *, device: Any, recurse: bool = True) -> Module:
+    def to_empty(self, *, device: Any, recurse: bool = True) -> Self:
         """Move to `device` without copying values."""
         import torchlike as torch
 
         return self._apply(lambda t: torch.empty_like(t, device=device), recurse=recurse)
 
-    def cuda(self, device: Any = None) -> Module:
+    def cuda(self, device: Any = None) -> Self:
         """Move all parameters and buffers to the GPU."""
         return self._apply(lambda t: t.cuda(device))
 
-    def xpu(self, device: Any = None) -> Module:
+    def xpu(self, device: Any = None) -> Self:
         """AssertionError: there are no such devices."""
         return self._apply(lambda t: t.xpu(device))
 
-    def mtia(self, device: Any = None) -> Module:
+    def mtia(self, device: Any = None) -> Self:
         """AssertionError: there are no such devices."""
         return self._apply(lambda t: t.mtia(device))
 
-    def ipu(self, device: Any = None) -> Module:
+    def ipu(self, device: Any = None) -> Self:
         """RuntimeError: there are no such devices."""
         return self._apply(lambda t: t.ipu(device))
 
-    def cpu(self) -> Module:
+    def cpu(self) -> Self:
         """Move all parameters and buffers to the CPU."""
         return self._apply(lambda t: t.cpu())
 
-    def type(self, dst_type: Any) -> Module:
+    def type(self, dst_type: Any) -> Self:
         """Cast all parameters and buffers, integer ones included."""
         return self._apply(lambda t: t.type(dst_type))
 
-    def float(self) -> Module:
+    def float(self) -> Self:
         """Cast floating-point parameters and buffers to float32."""
         return self._apply(lambda t: t.float() if t.is_floating_point() else t)
 
-    def double(self) -> Module:
+    def double(self) -> Self:
         """Cast floating-point parameters and buffers to float64."""
         return self._apply(lambda t: t.double() if t.is_floating_point() else t)
 
-    def half(self) -> Module:
+    def half(self) -> Self:
         """Cast floating-point parameters and buffers to float16."""
         return self._apply(lambda t: t.half() if t.is_floating_point() else t)
 
-    def bfloat16(self) -> Module:
+    def bfloat16(self) -> Self:
         """Cast floating-point parameters and buffers to bfloat16."""
         return self._apply(lambda t: t.bfloat16() if t.is_floating_point() else t)
 
-    def share_memory(self) -> Module:
+    def share_memory(self) -> Self:
         """Move all tensors to memory that processes share."""
         return self._apply(lambda t: t.share_memory_())
 
     # ------------------------------------------------------------------------------------------------------- training
-    def train(self, mode: bool = True) -> Module:
+    def train(self, mode: bool = True) -> Self:
         """Switch this module and all below it to training (or evaluation) mode."""
         if not isinstance(mode, bool):
             raise ValueError("training mode is expected to be boolean")
@@ -539,11 +539,11 @@ class Module(HooksMixin, StateDictMixin):
             module.train(mode)
         return self
 
-    def eval(self) -> Module:
+    def eval(self) -> Self:
         """Switch to evaluation mode."""
         return self.train(False)
 
-    def requires_grad_(self, requires_grad: bool = True) -> Module:
+    def requires_grad_(self, requires_grad: bool = True) -> Self:
         """Set whether all parameters take gradients."""
         for param in self.parameters():
             param.requires_grad_(requires_grad)
@@ -584,7 +584,7 @@ class Module(HooksMixin, StateDictMixin):
             body = "\n  " + "\n  ".join(extra + children) + "\n" if extra or children else ""
         return f"{self._get_name()}({body})"
 
-    def _replicate_for_data_parallel(self) -> Module:
+    def _replicate_for_data_parallel(self) -> Self:
         replica = self.__new__(type(self))
         replica.__dict__ = {**self.__dict__, "_parameters": {}, "_buffers": dict(self._buffers),
                             "_modules": dict(self._modules), "_is_replica": True}

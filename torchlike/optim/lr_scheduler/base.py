@@ -101,11 +101,11 @@ class LRScheduler:
         """Restore what `state_dict` gave."""
         self.__dict__.update(state_dict)
 
-    def get_last_lr(self) -> list:
+    def get_last_lr(self) -> list[float]:
         """The learning rates that this scheduler last set."""
         return [lr.clone() if isinstance(lr, Tensor) else lr for lr in self._last_lr]
 
-    def get_lr(self) -> list:
+    def get_lr(self) -> list[float]:
         """The groups' learning rates for `last_epoch`."""
         raise NotImplementedError
 

@@ -53,7 +53,7 @@ class LambdaLR(_FunctionLR):
         self.lr_lambdas = _functions(optimizer, lr_lambda)
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self) -> list:
+    def get_lr(self) -> list[float]:
         self._warn_outside_step()
         return [base * f(self.last_epoch) for f, base in zip(self.lr_lambdas, self.base_lrs)]
 
@@ -74,7 +74,7 @@ class MultiplicativeLR(_FunctionLR):
                 raise TypeError(f"lr_lambda should be a function, but got {type(f).__name__}")
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self) -> list:
+    def get_lr(self) -> list[float]:
         self._warn_outside_step()
         lrs = self._lrs()
         return lrs if self._is_initial else [lr * f(self.last_epoch) for f, lr in zip(self.lr_lambdas, lrs, strict=True)]
@@ -87,7 +87,7 @@ class StepLR(LRScheduler):
         self.step_size, self.gamma = step_size, gamma
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self) -> list:
+    def get_lr(self) -> list[float]:
         self._warn_outside_step()
         falls = self.last_epoch != 0 and self.last_epoch % self.step_size == 0
         return self._lrs(self.gamma if falls else None)
@@ -105,7 +105,7 @@ class MultiStepLR(LRScheduler):
         self.milestones, self.gamma = Counter(milestones), gamma
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self) -> list:
+    def get_lr(self) -> list[float]:
         self._warn_outside_step()
         times = self.milestones.get(self.last_epoch)
         return self._lrs(None if times is None else self.gamma**times)
@@ -126,7 +126,7 @@ class ConstantLR(LRScheduler):
         self.factor, self.total_iters = factor, total_iters
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self) -> list:
+    def get_lr(self) -> list[float]:
         self._warn_outside_step()
         if self.last_epoch == 0:
             return self._lrs(self.factor)
@@ -155,7 +155,7 @@ class LinearLR(LRScheduler):
         self.start_factor, self.end_factor, self.total_iters = start_factor, end_factor, total_iters
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self) -> list:
+    def get_lr(self) -> list[float]:
         self._warn_outside_step()
         if self.last_epoch == 0:
             return self._lrs(self.start_factor)
@@ -179,7 +179,7 @@ class ExponentialLR(LRScheduler):
         self.gamma = gamma
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self) -> list:
+    def get_lr(self) -> list[float]:
         self._warn_outside_step()
         return self._lrs(None if self._is_initial else self.gamma)
 
@@ -194,7 +194,7 @@ class PolynomialLR(LRScheduler):
         self.total_iters, self.power = total_iters, power
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self) -> list:
+    def get_lr(self) -> list[float]:
         self._warn_outside_step()
         if self._is_initial or self.last_epoch > self.total_iters:
             return self._lrs()
@@ -213,7 +213,7 @@ class CosineAnnealingLR(LRScheduler):
         self.T_max, self.eta_min = T_max, eta_min
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self) -> list:
+    def get_lr(self) -> list[float]:
         self._warn_outside_step()
         low, n, t = self.eta_min, self.T_max, self.last_epoch
         if self._is_initial:

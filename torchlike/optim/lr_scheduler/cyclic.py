@@ -82,7 +82,7 @@ class CyclicLR(LRScheduler):
             return 1.0
         return 1 / (2.0 ** (x - 1)) if self.mode == "triangular2" else self.gamma**x
 
-    def get_lr(self) -> list:
+    def get_lr(self) -> list[float]:
         """The learning rates now; sets the momentum too, as torch does."""
         self._warn_outside_step()
         position = self.last_epoch / self.total_size
@@ -216,7 +216,7 @@ class OneCycleLR(LRScheduler):
             },
         ]
 
-    def get_lr(self) -> list:
+    def get_lr(self) -> list[float]:
         """The learning rates now; sets the momentum too, as torch does. ValueError past the last step."""
         self._warn_outside_step()
         t = self.last_epoch
@@ -260,7 +260,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         self.T_0, self.T_i, self.T_mult, self.eta_min, self.T_cur = T_0, T_0, T_mult, eta_min, last_epoch
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self) -> list:
+    def get_lr(self) -> list[float]:
         self._warn_outside_step()
         wave = (1 + math.cos(math.pi * self.T_cur / self.T_i)) / 2
         return [self.eta_min + (base - self.eta_min) * wave for base in self.base_lrs]

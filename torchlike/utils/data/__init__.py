@@ -1,4 +1,6 @@
 """Datasets, samplers and the DataLoader."""
+from typing import Any as _Any
+
 from . import _pipes
 from .dataloader import DataLoader, _DatasetKind, default_collate, default_convert, get_worker_info
 from .dataset import (
@@ -46,7 +48,7 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str):
+def __getattr__(name: str) -> _Any:
     if name in _pipes.NAMES or name in ("datapipes", "graph", "graph_settings"):
         found = globals()[name] = _pipes.named(name)
         return found
