@@ -11,7 +11,7 @@ import mmap
 import os
 import tempfile
 import weakref
-from multiprocessing.reduction import DupFd, ForkingPickler
+from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
 import numpy as np
@@ -37,6 +37,10 @@ class File:
         _files[status.st_dev, status.st_ino] = self
 
     def __reduce__(self) -> tuple:  # once in each message, however many tensors lie here
+        try:
+            from multiprocessing.reduction import DupFd
+        except ImportError:
+            raise RuntimeError("torchlike: shared tensors cannot be sent to other processes on Windows, which has no descriptors to send") from None
         return _opened, (DupFd(self.descriptor), self.bytes.size)
 
     def __del__(self, close=os.close):  # kept: a process that ends may have emptied its modules before

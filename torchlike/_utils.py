@@ -1,7 +1,6 @@
 """What programs take from `torch._utils`: one flat buffer for many tensors, tensors in chunks by size, exceptions that travel."""
 from __future__ import annotations
 
-import os
 import sys
 import traceback
 import warnings
@@ -11,6 +10,7 @@ from types import ModuleType, TracebackType
 from typing import Any
 
 from ._alias import missing as _missing
+from ._core import processor
 from ._core.device import device as device_
 from ._core.dtype import dtype
 from ._device_module import get_device_module
@@ -149,7 +149,7 @@ class ExceptionWrapper:
 
 def cpu_count() -> int | None:
     """How many processors this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return processor.cores()
 
 
 def _get_available_device_type() -> str | None:

@@ -3,8 +3,14 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import os
 import platform
 import sys
+
+
+def cores() -> int:
+    """How many of the processors this process may use; all, where the system does not say."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @functools.cache

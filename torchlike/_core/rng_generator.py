@@ -263,8 +263,9 @@ default_generator = Generator()
 default_generator.seed()
 
 # A fork taken while another thread draws would leave the child a lock that nobody will ever release.
-os.register_at_fork(
-    before=lambda: default_generator.lock.acquire(),
-    after_in_parent=lambda: default_generator.lock.release(),
-    after_in_child=lambda: default_generator.lock.release(),
-)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=lambda: default_generator.lock.acquire(),
+        after_in_parent=lambda: default_generator.lock.release(),
+        after_in_child=lambda: default_generator.lock.release(),
+    )

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import platform
 import signal
 import subprocess
 import sys
@@ -86,7 +87,7 @@ def _meet(options: argparse.Namespace) -> tuple[TCPStore, int, str]:
         node = max(options.node_rank, 0)
         return TCPStore(host, port, is_master=node == 0, wait_for_workers=False), node, host
     try:
-        store = TCPStore(host, port, is_master=host in ("localhost", "127.0.0.1", os.uname().nodename), wait_for_workers=False)
+        store = TCPStore(host, port, is_master=host in ("localhost", "127.0.0.1", platform.node()), wait_for_workers=False)
     except DistNetworkError:
         store = TCPStore(host, port)
     return store, store.add(f"nodes/{options.rdzv_id}", 1) - 1, host

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import socket
 import struct
@@ -11,6 +10,12 @@ import threading
 import time
 from collections.abc import Sequence
 from datetime import timedelta
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    import msvcrt
+    fcntl = None
 
 __all__ = ["DistError", "DistNetworkError", "DistStoreError", "FileStore", "HashStore", "PrefixStore", "Store", "TCPStore"]
 
@@ -214,7 +219,10 @@ class FileStore(Store):
     @contextlib.contextmanager
     def _opened(self):
         with open(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600), "r+b", buffering=0) as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
+            if fcntl is not None:
+                fcntl.flock(file, fcntl.LOCK_EX)
+            else:
+                msvcrt.locking(file.fileno(), msvcrt.LK_LOCK, 1)  # the first byte, until the file is closed
             yield file
 
     def has_extended_api(self) -> bool:

@@ -93,7 +93,8 @@ def set_num_threads(n) -> None:
 @public(method=False)
 def get_num_threads() -> int:
     """What set_num_threads set; at first, the processors that this process may use."""
-    return _state["threads"] or int(os.environ.get("OMP_NUM_THREADS", 0)) or len(os.sched_getaffinity(0))
+    asked = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()  # a list has one number for each level of nesting
+    return _state["threads"] or (int(asked) if asked.isdecimal() else 0) or processor.cores()
 
 
 @public(method=False)
@@ -108,7 +109,7 @@ def set_num_interop_threads(n: int) -> None:
 @public(method=False)
 def get_num_interop_threads() -> int:
     """What set_num_interop_threads set; at first, the processors that this process may use."""
-    return _state["interop"] or len(os.sched_getaffinity(0))
+    return _state["interop"] or processor.cores()
 
 
 @public(method=False)

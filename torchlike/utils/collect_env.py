@@ -79,16 +79,16 @@ def get_pretty_env_info() -> str:
     """Versions, devices and the machine, as text."""
     import jax  # here, because asking for devices starts them
 
+    from torchlike._core import processor
     from torchlike.version import __version__
     devices = ", ".join(f"{d.platform}:{d.id} {d.device_kind}" for d in jax.devices())
-    cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     settings = {k: v for k, v in sorted(os.environ.items()) if k.startswith(("TORCHLIKE_", "JAX_", "XLA_"))}
     rows = [
         ("torchlike", __version__),
         *((name, _version(name)) for name in PACKAGES),
         ("Python", f"{sys.version} ({sys.executable})"),
         ("platform", platform.platform()),
-        ("CPUs for this process", str(cpus)),
+        ("CPUs for this process", str(processor.cores())),
         ("JAX devices", devices),
         *settings.items(),
     ]

@@ -6,13 +6,13 @@ that a causal mask hides are left out. The backward makes tiles of (keys, querie
 from __future__ import annotations
 
 import math
-import os
 from typing import NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from ..._core import processor
 from ...ops.cpu_products import swap
 
 LONG = 1 << 20  # scores of a head from which tiles take less time than the whole
@@ -24,11 +24,7 @@ MULTIPLE = 8  # which these are of
 def pays(queries: int, keys: int, causal: bool, trains: bool) -> bool:
     """Whether tiles take less time than all scores at once."""
     scores = queries * keys
-    return scores >= LONG or (scores >= LONG_ON_ONE_CORE[causal, trains] and _is_one_core())
-
-
-def _is_one_core() -> bool:
-    return len(os.sched_getaffinity(0)) == 1
+    return scores >= LONG or (scores >= LONG_ON_ONE_CORE[causal, trains] and processor.cores() == 1)
 
 
 class Tiles(NamedTuple):
@@ -42,7 +38,7 @@ class Tiles(NamedTuple):
 
     @staticmethod
     def of(queries: int, keys: int, causal: bool) -> Tiles:
-        edge = CAUSAL_EDGE if causal and _is_one_core() else EDGE
+        edge = CAUSAL_EDGE if causal and processor.cores() == 1 else EDGE
         return Tiles(queries, keys, _length(queries, edge), _length(keys, edge), causal)
 
     @property

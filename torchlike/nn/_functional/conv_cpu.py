@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import functools
 import math
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -25,6 +24,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from ..._core import processor
 from ...ops.materializing import framed, materialized
 from . import conv_library, conv_patches, conv_pointwise, windows
 
@@ -107,7 +107,7 @@ class Geometry:
         """Images in one product."""
         if self.groups > 1 or (self.taps * self.channels < FEW and not self.gathers_last):
             return 1
-        cores = len(os.sched_getaffinity(0))
+        cores = processor.cores()
         near = SHARED_ROOM * cores if cores > 1 else ROOM if self.taps > 1 else 0
         room = min(max(near, REUSE * self.taps * self.channels * self.features), CACHE)
         most = max(1, room // self.gathered)

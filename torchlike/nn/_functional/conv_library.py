@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import functools
 import math
-import os
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
+
+from ..._core import processor
 
 FEATURES = 32  # output channels from which the library's rows are full
 MOVED = 1 << 20  # elements of input and result up to which changing the order of axes is cheap
@@ -58,7 +59,7 @@ def serves(geo, dtype) -> bool:
     """Whether to leave a convolution (a `conv_cpu.Geometry`) to XLA."""
     if geo.groups > 1 or geo.taps == 1:
         return False
-    several, shared = len(os.sched_getaffinity(0)) > 1, min(geo.channels, geo.features) >= SHARED_CHANNELS
+    several, shared = processor.cores() > 1, min(geo.channels, geo.features) >= SHARED_CHANNELS
     if set(geo.stride) != {1}:  # where the loops must gather all offsets
         product = geo.features * geo.taps * geo.channels * math.prod(geo.outs) * geo.together // geo.bands
         return len(geo.sizes) < 3 and (shared or not several or product < SHARED_PRODUCT)  # with three axes the library takes ten times as long
