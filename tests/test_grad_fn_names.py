@@ -30,7 +30,14 @@ F.cross_entropy(c, i[None, :].expand(2, 3)[:, [0, 1, 2, 0]]); F.cross_entropy(c,
 F.nll_loss(a, i); F.cross_entropy(a[0], i[0])
 a.scatter_add(0, i[None], b); a.select_scatter(v, 0, 1); a.slice_scatter(b[:2], 0, 0, 2); a.diagonal_scatter(v[:3])
 a.clone().add_(1); a.clone().mul_(b); c @ c.mT; c[None] @ c.mT; b[0] @ c.mT; a[0] @ w; a @ c.mT; c @ a[0]
-F.rms_norm(a, (4,)); F.rms_norm(a, (4,), v); F.rms_norm(a.half(), (4,))"""
+F.rms_norm(a, (4,)); F.rms_norm(a, (4,), v); F.rms_norm(a.half(), (4,))
+torch.einsum("ij,kj->ik", a, b); torch.einsum("ij,jk", a, w); torch.einsum("bi,bj->bij", a, b); torch.einsum("ij->ji", a); torch.einsum("ij->", a); torch.einsum("ii->i", a[:, :3])
+torch.einsum("ij,ij->", a, b); torch.einsum("ij,ij->ij", a, b); torch.einsum("ij,jk,k->i", a, w, w[0]); torch.einsum("ij,k->ik", a, v); torch.einsum("...ij,...jk->...ik", c, w)
+torch.einsum("ij,jk,l->il", a, w, v); torch.einsum("ij,jk,kl->ijl", a, w, w.mT); torch.einsum("ij,j->ij", a, v); torch.einsum("ij,j->i", a[:, :1], v[:1]); a.quantile(0.5); a.quantile(torch.tensor([0.2, 0.3]), 1, True); a.nanquantile(0.5, 0)
+torch.trapezoid(a); torch.trapezoid(a, dx=2.0); torch.trapezoid(a, b); torch.linalg.cond(a[:, :3]); torch.linalg.cond(a[:, :3], -2); F.bilinear(a, b, a.expand(2, 3, 4).mT @ a)
+torch.complex(a, b).real; torch.complex(a, b).conj().imag; torch.combinations(v); nn.utils.rnn.pad_sequence([a, a[:2]]); nn.utils.rnn.pad_sequence([a, a[:2]], True)
+F.scaled_dot_product_attention(a, a, a); F.scaled_dot_product_attention(c, c, c); F.scaled_dot_product_attention(c[None], c[None], c[None]); a // 2; torch.zeros(3, 4).copy_(a)
+F.scaled_dot_product_attention(c[None], c[None], c[None], dropout_p=0.1); F.scaled_dot_product_attention(c[None], c[None], c[None], torch.rand(3, 3))"""
 
 
 @pytest.mark.parametrize("call", [c.strip() for c in CALLS.replace("\n", ";").split(";")])
@@ -39,7 +46,7 @@ def test_names(subject, oracle, call):
     for torch in (subject, oracle):
         torch.manual_seed(0)
         names = {n: torch.rand(*shape).requires_grad_() for n, shape in {"a": (3, 4), "b": (3, 4), "c": (2, 3, 4), "v": (4,), "w": (4, 5)}.items()}
-        node = eval(call, {"torch": torch, "F": torch.nn.functional, "i": torch.tensor([0, 2, 1]), **names}).grad_fn
+        node = eval(call, {"torch": torch, "nn": torch.nn, "F": torch.nn.functional, "i": torch.tensor([0, 2, 1]), **names}).grad_fn
         found.append((type(node).__name__, node.name()))
     assert found[0] == found[1]
 

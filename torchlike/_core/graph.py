@@ -15,6 +15,7 @@ SECOND_BACKWARD = (
     "retain_graph=True if you need to backward through the graph a second time or if you need to access saved tensors "
     "after calling backward."
 )
+_IN_CPP = frozenset(("CopySlices", "CopyBackwards", "NotImplemented"))  # torch's nodes that its generator did not write say where they are
 _OF_WRAPPED_NUMBERS = frozenset(("AddBackward0", "SubBackward0", "MulBackward0", "DivBackward0"))  # a number is a tensor to torch there
 
 
@@ -31,7 +32,7 @@ class Node:
         self.hooks = None
 
     def name(self) -> str:
-        return self.torch_name
+        return f"torch::autograd::{self.torch_name}" if self.torch_name in _IN_CPP else self.torch_name
 
     def shown_as(self, torch_name: str, edges: list) -> None:
         """Take the name of torch's function that was called, of which this operation is the last step; and what came before the first step,

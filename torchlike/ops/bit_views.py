@@ -31,9 +31,9 @@ class _Component(View):
 
 
 _REAL = _Component("real", lambda xp, x: xp.real(x), put=lambda xp, base, new: _set_part(xp, base, new, 0), layout=lambda a: _component_layout(a, 0),
-                   vjp=lambda xp, g: xp.real(g), overlaps=False)
+                   vjp=lambda xp, g: xp.real(g), overlaps=False, torch_name="SelectBackward0")
 _IMAG = _Component("imag", lambda xp, x: xp.imag(x), put=lambda xp, base, new: _set_part(xp, base, new, 1), layout=lambda a: _component_layout(a, 1),
-                   vjp=lambda xp, g, plan: joined(xp, xp.zeros_like(g), g, plan.avals[0].dtype.np))
+                   vjp=lambda xp, g, plan: joined(xp, xp.zeros_like(g), g, plan.avals[0].dtype.np), torch_name="SelectBackward0")
 _AS_REAL = _Component("view_as_real", lambda xp, x: xp.stack([xp.real(x), xp.imag(x)], -1),
                       put=lambda xp, base, new: joined(xp, new[..., 0], new[..., 1], base.dtype),
                       layout=lambda a: Layout((*a.shape, 2), (*(2 * s for s in a.strides), 1), 2 * a.offset),

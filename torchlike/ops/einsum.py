@@ -9,7 +9,7 @@ import numpy as np
 from .._core import dtype as dt
 from .._core.errors import class_name
 from .._core.registry import Op
-from .._public import public
+from .._public import named, public
 from .._tensor import Tensor, apply
 from .matmul import matmul, need_scalar_type, wide
 
@@ -154,6 +154,13 @@ def _sums_one(equation: str) -> bool:
     return any(c not in right and sum(c in term for term in terms) == 1 for c in set(left) - {","})
 
 
+@functools.lru_cache(1024)
+def _last_step(equation: str) -> str:
+    """The node of torch's last step: what has dimensions that are summed over loses them there by a view."""
+    left, right = equation.split("->")
+    return "MulBackward0" if set(left) - {","} <= set(right) else "ViewBackward0"
+
+
 def _letter(i) -> str:
     """The subscript of a number in a list: capital letters come first, also in the order of a result that is not named."""
     if i is Ellipsis:
@@ -190,8 +197,7 @@ def einsum(equation=None, *operands) -> Tensor:
         return _of_one(parsed, *operands)
     if operands[0].dtype.category < dt.FLOAT and _sums_one(parsed):
         operands = [x.to(dt.int64) if x.dtype.category < dt.FLOAT else x for x in operands]  # that sum comes first, as by sum()
-    if len(operands) == 2:
-        quick = _pair_product(parsed, *operands)
-        if quick is not None:
-            return quick
-    return apply(EINSUM, tuple(operands), (parsed,))
+    made = _pair_product(parsed, *operands) if len(operands) == 2 else None
+    if made is None:
+        made = apply(EINSUM, tuple(operands), (parsed,))
+    return named(made, _last_step(parsed)) if made._edge is not None else made

@@ -115,8 +115,8 @@ def cond(input, p=None) -> Tensor:
         return input.new_zeros(input.shape[:-2], dtype=input.dtype.to_real())
     if p in (None, 2, -2):
         values = svdvals(input)
-        high, low = values[..., 0], values[..., -1]
-        return low / high if p == -2 else high / low
+        high, low = values[..., :1], values[..., -1:]
+        return (low / high if p == -2 else high / low).squeeze(-1)
     if p not in ("fro", "nuc") and (isinstance(p, str) or abs(p) not in (1, math.inf)):
         raise RuntimeError(f"linalg.cond got an invalid norm type: {p}")
     if rows != columns:

@@ -248,4 +248,4 @@ def combinations(input, r: int = 2, with_replacement: bool = False) -> Tensor:
         raise RuntimeError(f"Expect a non-negative number, but got {r}")
     if r == 0:
         return input.new_empty((0,))
-    return apply(INDEX, (input, _on(_choices(input.shape[0], r, with_replacement), input.device)), ((0,),))
+    return named(apply(INDEX, (input, _on(_choices(input.shape[0], r, with_replacement), input.device)), ((0,),)), "StackBackward0")

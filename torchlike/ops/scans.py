@@ -17,7 +17,7 @@ from .._core import dtype as dt
 from .._core.arrays import cast
 from .._core.errors import class_name, not_implemented
 from .._core.registry import Op
-from .._public import public
+from .._public import named, public
 from .._tensor import Tensor, apply
 from .._writing import write_into
 from .basic import without_imaginary
@@ -456,9 +456,9 @@ def trapezoid(y: Tensor, x=None, *, dx=None, dim: int = -1) -> Tensor:
     if not y.shape[d]:
         return y.new_zeros([*y.shape[:d], *y.shape[d + 1:]])
     if x is None and y.dtype is not dt.bool_:  # in this order sums of integers of 8 bits are int64
-        return (y.sum(d) - (y.select(d, 0) + y.select(d, -1)) * 0.5) * dx
+        return named((y.sum(d) - (y.select(d, 0) + y.select(d, -1)) * 0.5) * dx, "MulBackward1")
     sums, distance, d = _neighbours(y, x, dx, dim, "trapezoid")
-    return (sums * distance).sum(d) / 2
+    return named((sums * distance).sum(d) / 2, "DivBackward1")
 
 
 @public(method=False)

@@ -16,6 +16,7 @@ from .._core.arrays import cast
 from .._core.errors import class_name, not_implemented
 from .._core.grad_mode import mode
 from .._core.history import warn
+from .._core.layout import Layout, contiguous_strides
 from .._core.registry import Op
 from .._public import FUNCTIONS, called, public
 from .._tensor import Tensor, apply
@@ -111,6 +112,10 @@ def _find(op: Op, input: Tensor, dim: int | None, keep_order: bool, inverse: boo
     values = _on(np.ascontiguousarray(found), input.device)
     if input.requires_grad and mode.enabled:
         values = apply(op, (values, input))
+    if dim:  # torch finds the slices first in memory, and moves their dimension back
+        shape, d = tuple(values.shape), dim % values.ndim
+        strides = contiguous_strides((shape[d], *shape[:d], *shape[d + 1:]))
+        values._layout = Layout(shape, (*strides[1:d + 1], strides[0], *strides[d + 1:]))
     out = [values]
     if inverse:
         group = _places(new)

@@ -17,7 +17,7 @@ from .._core import dtype as dt
 from .._core.errors import not_implemented
 from .._core.registry import Op
 from .._core.value import is_tracer
-from .._public import EVERY_DIM, public
+from .._public import EVERY_DIM, named, public
 from .._tensor import Tensor, apply
 from .extreme_places import place_of
 from .gathering import add_along, along, gather
@@ -512,7 +512,7 @@ def _quantile(input, q, dim, keepdim, interpolation, skip_nan, name):
         found = found.movedim(-1, 0).reshape((q.numel(), *ends))
     else:
         found = found.movedim(-1, 0)
-    return found.reshape(found.shape[1:]) if not q.ndim else found
+    return named(found.reshape(found.shape[1:]) if not q.ndim else found, "SqueezeBackward4")
 
 
 @public(out=True)

@@ -31,6 +31,8 @@ def item(self) -> int | float | bool:
     """The value of a one-element tensor as a Python number."""
     a = self._value.aval
     if a.numel != 1:
+        if not self.is_meta:
+            self._host_array()  # vmap has words of its own for one example of many
         raise RuntimeError(f"a Tensor with {a.numel} elements cannot be converted to Scalar")
     array = _number_array(self)
     return array.item() if a.dtype.itemsize > 2 or a.dtype.category != dt.FLOAT else float(array.reshape(()))

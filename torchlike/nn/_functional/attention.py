@@ -14,6 +14,7 @@ from ..._core.aval import broadcast_shapes
 from ..._core.grad_mode import mode
 from ..._core.layout import like
 from ..._core.registry import Op
+from ..._public import named
 from ..._tensor import Tensor, apply, as_tensor_value
 from ...ops.matmul import of_columns
 from ...ops.random import default_generator, drawn
@@ -119,7 +120,7 @@ def _backward_on_host(g, q, k, v, mask, drop, keep_scale, scale, causal, needs, 
 
 
 def _shape(q, k, v, mask, drop, keep_scale, scale, causal):
-    batch = np.broadcast_shapes(q.shape[:-2], k.shape[:-2], v.shape[:-2])
+    batch = broadcast_shapes(broadcast_shapes(q.shape[:-2], k.shape[:-2]), v.shape[:-2])
     return (*batch, q.shape[-2], v.shape[-1]), q.dtype
 
 
@@ -240,6 +241,8 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn
     if fusible and (not allows_math() or attention_tiles.pays(query.shape[-2], key.shape[-2], bool(is_causal), trains)):
         given, statics = (query, key, value, attn_mask), (float(scale), bool(is_causal))
         made = apply(TILED_ATTENTION, given, statics)[0] if query.device.type == "cpu" else apply(FUSED_ATTENTION, given, statics)
+        if query.ndim != 4:
+            named(made, "UnsafeViewBackward0" if made.ndim > 2 else "MmBackward0")
         return _like_query(made, query, attn_mask)
     if not allows_math():
         raise RuntimeError("No available kernel. Aborting execution." if allows_fused() else
@@ -249,11 +252,13 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn
         key, value = (t.repeat_interleave(query.shape[-3] // t.shape[-3], -3) for t in (key, value))
     drop = None
     if dropout_p > 0.0:
-        shape = (*np.broadcast_shapes(query.shape[:-2], key.shape[:-2]), query.shape[-2], key.shape[-2])
+        shape = (*broadcast_shapes(query.shape[:-2], key.shape[:-2]), query.shape[-2], key.shape[-2])
         kind = query.dtype.np
         drop = drawn(lambda: rng.bernoulli_scalar(default_generator, shape, 1 - dropout_p, kind), query.device, shape, kind)
     keep_scale = 1.0 if dropout_p >= 1.0 else 1 / (1 - dropout_p)
     made = apply(ATTENTION_ANYWHERE if fusible else ATTENTION, (query, key, value, attn_mask, drop, keep_scale), (float(scale), bool(is_causal)))
+    if not (fusible and query.ndim == 4):  # then it is matrix products to torch
+        named(made, "UnsafeViewBackward0" if made.ndim > 2 else "MmBackward0")
     return made if drop is not None else _like_query(made, query, attn_mask)
 
 

@@ -185,6 +185,8 @@ def _check_shapes(x: Aval, target: Aval, weight: Aval | None) -> int:
     """The number of classes."""
     classes = x.shape[1] if x.ndim > 1 else x.shape[0]
     if x.ndim == 1:
+        if target.ndim > 1:
+            raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
         if target.ndim and target.numel != 1:
             raise ValueError(f"For 1D input, 1D target must have size 1, but got target size: {target.numel}")
     elif x.shape[0] != (target.shape[0] if target.ndim else 0):
@@ -192,10 +194,18 @@ def _check_shapes(x: Aval, target: Aval, weight: Aval | None) -> int:
     elif target.shape != (x.shape[0], *x.shape[2:]):
         if x.ndim == 2:
             raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
+        if x.ndim == 4:  # images go to a kernel with words of its own, which looks at the weights first
+            if target.ndim != 3:
+                raise RuntimeError(f"only batches of spatial targets supported (3D tensors) but got targets of dimension: {target.ndim}")
+            if weight is None or weight.numel == classes:
+                raise RuntimeError(f"size mismatch (got input: {list(x.shape)} , target: {list(target.shape)}")
+            raise RuntimeError("weight tensor should be defined either for all or no classes")
         raise RuntimeError(f"Expected target size {[x.shape[0], *x.shape[2:]]}, got {list(target.shape)}")
     if target.dtype not in (dt.uint8, dt.int64):
         raise RuntimeError(f"expected target dtype to be Long or Byte, but got {target.dtype.short}")
     if weight is not None:
+        if weight.numel != classes and x.ndim > 2:
+            raise RuntimeError("weight tensor should be defined either for all or no classes")
         if weight.ndim != 1 or weight.numel != classes:
             raise RuntimeError(f"weight tensor should be defined either for all {classes} classes or no classes but got weight tensor of shape: "
                                f"{list(weight.shape)}")

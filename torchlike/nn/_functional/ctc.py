@@ -186,8 +186,6 @@ def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths, target_lengths, 
             if i > frames:
                 raise RuntimeError(f"Expected input_lengths to have value at most {frames}, but got value {i} (while checking arguments for "
                                    "ctc_loss_allocate_outputs)")
-        if not batched and targets.ndim == 2 and n == 1:
-            targets = targets.reshape(-1)
         labels = _padded(targets.to(x.device, dt.int64), long)
         _none_negative(given, "input_lengths")
         lengths = as_tensor_value(np.stack([given, long]), x.device)

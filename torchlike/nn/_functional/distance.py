@@ -194,9 +194,9 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias=None) -> Tenso
     for i, (a, b) in enumerate(zip(input1.shape[:-1], input2.shape[:-1])):
         if a != b:
             raise RuntimeError(f"bilinear(): input batch dimensions do not match at dim {i}: got {a} and {b}")
-    named = {"input1": input1, "input2": input2, "weight": weight} | ({} if bias is None else {"bias": bias})
-    if any(t.dtype is not input1.dtype for t in named.values()):
-        raise RuntimeError("All tensors must have the same dtype, got " + ", ".join(f"{name}: {t.dtype.c_name}" for name, t in named.items()))
+    given = {"input1": input1, "input2": input2, "weight": weight} | ({} if bias is None else {"bias": bias})
+    if any(t.dtype is not input1.dtype for t in given.values()):
+        raise RuntimeError("All tensors must have the same dtype, got " + ", ".join(f"{name}: {t.dtype.c_name}" for name, t in given.items()))
     if weight.ndim < 3:
         raise IndexError(f"Dimension out of range (expected to be in range of [{-weight.ndim}, {weight.ndim - 1}], but got {weight.ndim})")
     for t, k in ((input1, 1), (input2, 2)):
@@ -204,5 +204,5 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias=None) -> Tenso
             raise RuntimeError(f"bilinear(): input{k} size does not match weight size: got {t.shape[-1]} but expected {weight.shape[k]}")
     if bias is not None and bias.shape[0] != weight.shape[0]:
         raise RuntimeError(f"bilinear(): bias size does not match weight size: got {bias.shape[0]} but expected {weight.shape[0]}")
-    out = einsum("...i,oij,...j->...o", input1, weight, input2)
+    out = named(einsum("...i,oij,...j->...o", input1, weight, input2), "ViewBackward0")
     return out if bias is None else out + bias

@@ -26,7 +26,8 @@ def _starts(input: Tensor, offsets: Tensor, include_last: bool, to_end: bool) ->
         starts = starts[:-1]
     first = int(offsets._host_array()[0]) if offsets.numel() else 0
     if first != 0:
-        raise RuntimeError(f"offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. However, got {first}")
+        raise RuntimeError("offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. "
+                           f"However, got {first}\n[ {offsets.type()}{{}} ]")
     if starts.size and int(starts.max()) > input.numel():
         raise RuntimeError(f"offsets[-1] can not be greater than input's length {input.numel()} but got offsets[-1] of {int(starts[-1])}")
     return starts, end

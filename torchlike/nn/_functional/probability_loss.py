@@ -109,20 +109,20 @@ def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight=None,
 # -- divergence --------------------------------------------------------------------------------------------------------------
 
 
-def _kl(xp, x, t, log_target):
+def _kl(xp, t, x, log_target):
     if log_target:
         return xp.exp(t) * (t - x)
     return choose(xp, t == 0, const(t, 0), t * xp.log(choose(xp, t == 0, const(t, 1), t))) - t * x
 
 
-def _kl_target_grad(xp, g, x, t, log_target):
+def _kl_target_grad(xp, g, t, x, log_target):
     if log_target:
         return g * xp.exp(t) * (t - x + 1)
     return g * (xp.log(t) + t / t - x)  # not a number at 0
 
 
 _KL = Elementwise("kl_div", _kl, torch_name="SubBackward0", grads=(
-    lambda xp, g, t, log_target: -g * (xp.exp(t) if log_target else t), _kl_target_grad))
+    _kl_target_grad, lambda xp, g, t, log_target: -g * (xp.exp(t) if log_target else t)))
 
 
 def kl_div(input: Tensor, target: Tensor, size_average=None, reduce=None, reduction: str = "mean", log_target: bool = False) -> Tensor:
@@ -143,7 +143,7 @@ def kl_div(input: Tensor, target: Tensor, size_average=None, reduce=None, reduct
 def _kl_loss(input: Tensor, target: Tensor, log_target: bool) -> Tensor:
     if input.dtype.category < dt.FLOAT or target.dtype.category < dt.FLOAT:
         raise RuntimeError("kl_div: Integral inputs not supported.")
-    return apply(_KL, (input, target), (bool(log_target),))
+    return apply(_KL, (target, input), (bool(log_target),))
 
 
 # -- logistic margins --------------------------------------------------------------------------------------------------------

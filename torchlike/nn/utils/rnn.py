@@ -7,7 +7,7 @@ from typing import NoReturn
 
 import numpy as np
 
-from torchlike._public import FUNCTIONS
+from torchlike._public import FUNCTIONS, named
 from torchlike._tensor import Tensor
 from torchlike.nn._packed import PackedSequence, PackedSequence_, _torch, invert_permutation
 from torchlike.ops.joining import joined
@@ -151,7 +151,7 @@ def pad_sequence(sequences: Tensor | list[Tensor], batch_first: bool = False, pa
         fill = sequences[0].new_full((longest - s.size(0), *trailing), padding_value)
         s = s.to(fill.dtype)
         padded.append(torch.cat([s, fill] if padding_side == "right" else [fill, s]))
-    return torch.stack(padded, dim=0 if batch_first else 1)
+    return named(torch.stack(padded, dim=0 if batch_first else 1), "CopySlices")  # torch copies each into a tensor of the filling
 
 
 def unpad_sequence(padded_sequences: Tensor, lengths: Tensor, batch_first: bool = False) -> list[Tensor]:

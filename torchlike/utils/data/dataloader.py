@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from multiprocessing.context import BaseContext
 from typing import Any, Generic, TypeVar
 
+from torchlike._core.history import warn
 from torchlike._utils import cpu_count
 from torchlike.ops.random import Generator
 
@@ -225,12 +226,11 @@ class DataLoader(Generic[_T_co]):
         cpus = cpu_count()
         if not cpus or self.num_workers <= cpus:
             return
-        warnings.warn(
+        warn(
             f"This DataLoader will create {self.num_workers} worker processes in total. Our suggested max number of "
             f"worker in current system is {cpus}, which is smaller than what this DataLoader is going to create. "
             "Please be aware that excessive worker creation might get DataLoader running slow or even freeze, lower "
-            "the worker number to avoid potential slowness/freeze if necessary.",
-            stacklevel=3,
+            "the worker number to avoid potential slowness/freeze if necessary."
         )
 
 
