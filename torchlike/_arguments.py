@@ -27,7 +27,7 @@ def as_dim(dim, ndim: int) -> int:
     """A dimension as 0 <= dim < ndim; IndexError as torch raises it (0-dim tensors count as one dimension)."""
     if dim.__class__ is not int:
         if not _is_integer(dim):
-            raise TypeError(f"argument 'dim' must be int, not {class_name(dim)}")
+            raise refused(f"argument 'dim' must be int, not {class_name(dim)}")
         dim = dim.__index__()
     n = ndim or 1
     if not -0x8000000000000000 <= dim <= 0x7FFFFFFFFFFFFFFF:
@@ -51,6 +51,8 @@ def as_dims(dim, ndim: int) -> tuple[int, ...]:
     if isinstance(dim, (tuple, list)):
         dims = distinct(listed_dims(dim, ndim)) or tuple(range(ndim))
         return dims if ndim else ()
+    if dim.__class__ is not int and isinstance(dim, Tensor):
+        dim = as_int(dim, "dim", symbolic=True)
     d = as_dim(dim, ndim)
     return (d,) if ndim else ()
 
@@ -81,7 +83,7 @@ def as_size(*size) -> tuple[int, ...]:
         return tuple([s if s.__class__ is int else _index(s) for s in size])
     except TypeError:
         bad = next((s for s in size if not converts(operator.index, s)), None)
-        raise TypeError(f"argument 'size' must be tuple of ints, but found element of type {class_name(bad)}") from None
+        raise refused(f"argument 'size' must be tuple of ints, but found element of type {class_name(bad)}") from None
 
 
 def constructor_arguments(args: tuple, kwargs: dict) -> tuple:
@@ -157,20 +159,26 @@ def refuse_long(x: int) -> None:
         raise ValueError("Overflow when unpacking long long")
 
 
-def as_int(x, name: str, function: str = "", position: str = "") -> int:
-    """An argument that torch declares as int: a 0-dim tensor of integers too."""
+def as_int(x, name: str, function: str = "", position: str = "", symbolic: bool = False) -> int:
+    """An argument that torch declares as int: a 0-dim tensor of integers too. `symbolic`: as SymInt, which takes any tensor of one integer."""
     if x.__class__ is not int:
-        if not _is_integer(x):
-            raise TypeError(f"{function}argument '{name}'{position} must be int, not {class_name(x)}")
+        if not (_is_integer(x) or symbolic and isinstance(x, Tensor) and x.dtype.category < dt.FLOAT):
+            raise refused(f"{function}argument '{name}'{position} must be int, not {class_name(x)}")
         x = x.__index__()
     refuse_long(x)
     return x
 
 
+def refused(message: str) -> TypeError:
+    """The error of an argument of the wrong kind: torch's own for the method that was called with it, where that tells, else one of these words."""
+    from ._call_forms import under_way
+    return under_way(message)
+
+
 def _is_integer(x) -> bool:
     """Whether torch takes x for an int: no truth value of Python's, and of tensors none of floats."""
     if isinstance(x, Tensor):
-        return x.dtype.category < dt.FLOAT
+        return x.dtype.category < dt.FLOAT and not x.ndim
     return not isinstance(x, bool) and hasattr(x, "__index__")
 
 

@@ -61,6 +61,12 @@ def blame(f: Callable, args: tuple, kwargs: dict, error: Exception, first: int =
     `counts`: whether it is torch, and not Python, that tells of arguments which are too many or too few.
     """
     function = function or f.__name__
+    if counts:
+        from ._call_forms import refusal
+        from ._torch_names import IN_PYTHON
+        refused = None if function in IN_PYTHON else refusal(function, args[1 - first:], kwargs, first == 0)
+        if refused is not None:
+            raise refused from None
     signature = signature_of(f)
     try:
         given = signature.bind(*args, **kwargs).arguments
@@ -76,7 +82,7 @@ def blame(f: Callable, args: tuple, kwargs: dict, error: Exception, first: int =
             for word in x.keys() & _BY_NAME.keys():
                 if not _KINDS[_BY_NAME[word]](x[word]):
                     if function in _OVERLOADED:
-                        raise combination(function, args[1 - first:], kwargs) from None
+                        raise combination(function, args[1 - first:], kwargs, first == 0) from None
                     raise _wrong(function, word, None, _BY_NAME[word], x[word], False) from None
             continue
         kind, several = _kind(parameter), parameter.kind is parameter.VAR_POSITIONAL
@@ -85,7 +91,7 @@ def blame(f: Callable, args: tuple, kwargs: dict, error: Exception, first: int =
             raise _wrong(function, name, None if name in kwargs else place, "dtype" if kind == "dtype" else "Tensor", x, False) from None
         if fits is not None and x is not parameter.default and not (all(map(fits, x)) if several else fits(x)):
             if function in _OVERLOADED and kind in _BY_NAME.values() and kind != "Tensor":
-                raise combination(function, args[1 - first:], kwargs) from None
+                raise combination(function, args[1 - first:], kwargs, first == 0) from None
             raise _wrong(function, name, None if name in kwargs else place, kind, x, several) from None
     if isinstance(error, TypeError):
         _name(function, f.__name__, given, args[1 - first:], kwargs, error, first)
@@ -119,7 +125,7 @@ def _count(function: str, parameters: list[inspect.Parameter], args: tuple, kwar
     names = [p.name for p in parameters]
     unknown = [name for name in kwargs if name not in names]
     if _several_forms(function):
-        raise combination(function, args, kwargs) from None
+        raise combination(function, args, kwargs, apart == 1) from None
     positional = [p for p in parameters if p.kind is not p.KEYWORD_ONLY]
     needed, most = sum(p.default is p.empty for p in positional), len(positional)
     if len(args) > most:
@@ -148,10 +154,11 @@ def _several_forms(function: str) -> bool:
     return function in _SEVERAL or sum(not any(name.startswith("out") or name == "values_out" for name in s.names) for s in schemas(function)) > 1
 
 
-def combination(function: str, args: tuple, kwargs: dict) -> TypeError:
-    """torch's error for arguments that no form of a function takes."""
-    words = [class_name(x) for x in args] + [f"{name}={class_name(x)}" for name, x in kwargs.items()]
-    return TypeError(f"{function}() received an invalid combination of arguments - got ({', '.join(words)}), but expected one of:")
+def combination(function: str, args: tuple, kwargs: dict, method: bool = False) -> TypeError:
+    """torch's error for arguments that no form of a function takes; `args` of a method without the tensor that it is called on."""
+    from . import _call_forms
+    found = next((found for found, several in (_call_forms.forms(function, kind) for kind in (method, not method)) if several), ())
+    return TypeError(_call_forms.combination(function, args, kwargs, found))
 
 
 def _wrong(function: str, name: str, place: int | None, kind: str, x, several: bool) -> TypeError:

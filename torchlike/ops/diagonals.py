@@ -72,7 +72,7 @@ def _replace(name: str, input: Tensor, src: Tensor, op, numbers: tuple, statics:
 def select_scatter(input, src: Tensor, dim: int, index: int) -> Tensor:
     """input with element `index` along dim replaced by src."""
     d = as_dim(dim, input.ndim)
-    n, index = input.shape[d], as_int(index, "index")
+    n, index = input.shape[d], as_int(index, "index", symbolic=True)
     if not -n <= index < n:
         raise IndexError(
             f"select(): index {index} out of range for tensor of size {list(input.shape)} at dimension {d}"
@@ -83,7 +83,7 @@ def select_scatter(input, src: Tensor, dim: int, index: int) -> Tensor:
 @public(out=True)
 def slice_scatter(input, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Tensor:
     """input with the slice start:end:step along dim replaced by src."""
-    d, step = as_dim(dim, input.ndim), as_int(step, "step")
+    d, step = as_dim(dim, input.ndim), as_int(step, "step", symbolic=True)
     if step <= 0:
         raise RuntimeError("slice step must be positive")
     first, last, _ = slice(start, end).indices(input.shape[d])

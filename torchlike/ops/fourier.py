@@ -233,7 +233,7 @@ def _sizes(x, s, dim, name: str, half: bool):
     else:
         dims = tuple(range(x.ndim))
     if s is not None:
-        s = as_size(*s) if isinstance(s, (tuple, list)) else (as_int(s, "n"),)
+        s = as_size(*s) if isinstance(s, (tuple, list)) else (as_int(s, "n", symbolic=True),)
         if len(s) != len(dims):
             raise RuntimeError("When given, dim and shape arguments must have the same length")
     sizes = [x.shape[d] if s is None or s[i] == -1 else s[i] for i, d in enumerate(dims)]
@@ -257,7 +257,7 @@ def _into(out: Tensor | None, made: Tensor, name: str) -> Tensor:
 def _one(name: str, op, inverse: bool, real: bool = False, half: bool = False):
     def f(input, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Tensor | None = None) -> Tensor:
         x, way = _input(input, name, not real), _norm(norm, name)
-        if n is not None and as_int(n, "n") < 0:  # -1 means a whole dimension among several only
+        if n is not None and as_int(n, "n", symbolic=True) < 0:  # -1 means a whole dimension among several only
             raise RuntimeError(f"Invalid number of data points ({n}) specified")
         dims, sizes = _sizes(x, n, (dim,), name, half)
         if inverse and op is not _C2R and not x.is_complex():
@@ -305,7 +305,7 @@ ihfft2, hfft2 = _many("ihfft2", _R2C, True, real=True, two=True), _many("hfft2",
 def _frequencies(name: str, half: bool):
     """The frequencies of the bins of fft ([0, 1, ..., -1] / (n d)) or of rfft ([0, 1, ..., n // 2] / (n d))."""
     def f(n: int, d: float = 1.0, *, out=None, dtype=None, layout=None, device=None, requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
-        n = as_int(n, "n", f"fft_{name}(): ", " (position 1)")
+        n = as_int(n, "n", f"fft_{name}(): ", " (position 1)", symbolic=True)
         dtype = dtype_into(out, dtype)
         if dtype is not None and _check_dtype(dtype).category < dt.FLOAT:
             raise RuntimeError(f"{name} requires a floating point or complex dtype")

@@ -373,7 +373,7 @@ def flipud(input) -> Tensor:
 @public()
 def roll(input, shifts, dims=None) -> Tensor:
     """Elements shifted along dims, around the end."""
-    shifts = as_size(shifts) if isinstance(shifts, (tuple, list)) else (as_int(shifts, "shifts"),)
+    shifts = as_size(shifts) if isinstance(shifts, (tuple, list)) else (as_int(shifts, "shifts", symbolic=True),)
     refuse_huge(shifts)
     if not shifts:
         raise RuntimeError("`shifts` required")
@@ -415,7 +415,7 @@ def _triangle(name):
     def f(input, diagonal: int = 0) -> Tensor:
         if input.ndim < 2:
             raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")
-        return apply(op, (input,), (as_int(diagonal, "diagonal"),))
+        return apply(op, (input,), (as_int(diagonal, "diagonal", f"{name}(): ", " (position 1)", symbolic=True),))
 
     def kernel(xp, x, diagonal):
         rows, columns = np.arange(x.shape[-2], dtype=np.int32)[:, None] + min(max(diagonal, -x.shape[-2]), x.shape[-1]), np.arange(x.shape[-1], dtype=np.int32)

@@ -68,7 +68,7 @@ def nonzero_static(input, *, size: int, fill_value: int = -1, out=None) -> Tenso
     _need_long("nonzero_static", out)
     if size < 0:
         raise RuntimeError("nonzero_static: 'size' must be an non-negative integer")
-    made = apply(_NONZERO_STATIC, (input, as_int(fill_value, "fill_value")), (as_int(size, "size"),))
+    made = apply(_NONZERO_STATIC, (input, as_int(fill_value, "fill_value")), (as_int(size, "size", symbolic=True),))
     return made if out is None else fill_out(out, made)
 
 

@@ -228,7 +228,7 @@ def randint(low=None, high=None, size=None, *, generator=None, out=None, dtype=N
         if len(given) == 2:
             raise TypeError(f"randint(): argument 'size' (position 2) must be tuple of ints, not {class_name(given[1])}")
         raise combination("randint", given, {})
-    low, high, shape = as_int(low, "low"), as_int(high, "high"), as_size(size)
+    low, high, shape = as_int(low, "low", symbolic=True), as_int(high, "high", symbolic=True), as_size(size)
     _empty_check(shape)
     dtype = dtype_into(out, dtype)
     d = dt.int64 if dtype is None else _check_dtype(dtype)
@@ -255,7 +255,7 @@ def randint_like(input, *bounds, low=MISSING, high=MISSING, dtype=None, layout=N
 def randperm(n: int, *, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False) -> Tensor:
     """The numbers 0 to n - 1 in random order."""
     strided_only(layout, "randperm.generator_out")
-    n = as_int(n, "n")
+    n = as_int(n, "n", symbolic=True)
     if n < 0:
         raise RuntimeError(f"Trying to create tensor with negative dimension {n}: [{n}]")
     dtype = dtype_into(out, dtype)
@@ -473,7 +473,7 @@ def multinomial(input, num_samples: int, replacement: bool = False, *, generator
     """Indices drawn with probabilities proportional to the rows of input."""
     if isinstance(out, Tensor) and out.dtype is not dt.int64:
         raise RuntimeError(f"multinomial expects Long tensor out, got: {out.dtype.short}")
-    g, n, replacement = _generator(generator), as_int(num_samples, "num_samples"), bool(replacement)
+    g, n, replacement = _generator(generator), as_int(num_samples, "num_samples", symbolic=True), bool(replacement)
     made = drawn_from(lambda host: rng.multinomial(g, host, n, replacement), [input], (*input.shape[:-1], n), np.dtype(np.int64))
     return made if out is None else fill_out(out, made, said=False)
 

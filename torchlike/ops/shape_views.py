@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from .._arguments import as_dim, as_list, as_size, distinct, listed_dims, refuse_huge
+from .._arguments import as_dim, as_dims, as_list, as_size, distinct, listed_dims, refuse_huge
 from .._core import dtype as dt
 from .._core.history import warn
 from .._core.layout import Layout, view_strides
@@ -312,7 +312,7 @@ def squeeze(input, dim=EVERY_DIM) -> Tensor:
     if dim is EVERY_DIM:
         dims = tuple(i for i, n in enumerate(shape) if n == 1)
     else:
-        named = distinct(listed_dims(dim, len(shape))) if isinstance(dim, (tuple, list)) else (as_dim(dim, len(shape)),)
+        named = distinct(listed_dims(dim, len(shape))) if isinstance(dim, (tuple, list)) else as_dims(dim, len(shape))
         dims = tuple(d for d in sorted(named) if shape and shape[d] == 1)
     return input._view(op, (dims,))
 

@@ -219,7 +219,7 @@ def select(input, dim: int, index: int) -> Tensor:
     if not shape:
         raise IndexError("select() cannot be applied to a 0-dim tensor.")
     d = as_dim(dim, len(shape))
-    index = as_int(index, "index")
+    index = as_int(index, "index", symbolic=True)
     if not -shape[d] <= index < shape[d]:
         refuse_long(index)
         raise IndexError(f"select(): index {index} out of range for tensor of size {list(shape)} at dimension {d}")
@@ -232,13 +232,13 @@ def narrow(input, dim: int, start, length: int) -> Tensor:
     shape = input._value.aval.shape
     if not shape:
         raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
-    length = as_int(length, "length")
+    length = as_int(length, "length", symbolic=True)
     if length < 0:
         raise RuntimeError("narrow(): length must be non-negative.")
     d = as_dim(dim, len(shape))
     if isinstance(start, Tensor) and (start.ndim or start.dtype.category != dt.INT):
         raise RuntimeError("start must be an 0-dim integral Tensor.")
-    start = as_int(start, "start")
+    start = as_int(start, "start", symbolic=True)
     if not -shape[d] <= start <= shape[d]:
         refuse_long(start)
         raise IndexError(f"start out of range (expected to be in range of [{-shape[d]}, {shape[d]}], but got {start})")
@@ -270,7 +270,7 @@ def split(tensor: Any, split_size_or_sections, dim: int = 0) -> tuple[Tensor, ..
             raise RuntimeError(f"split_with_sizes expects split_sizes to sum exactly to {size} (input tensor's size at dimension {d}), "
                                f"but got split_sizes={list(sizes)}")
     else:
-        step = as_int(split_size_or_sections, "split_size")
+        step = as_int(split_size_or_sections, "split_size", symbolic=True)
         if step < 0:
             raise RuntimeError(f"split expects split_size be non-negative, but got split_size={step}")
         if step == 0:

@@ -298,7 +298,7 @@ _TOPK = Op("topk", _topk, shape=_topk_shape, vjp=_topk_vjp)
 def topk(input, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> _largest:
     """(values, indices) of the k largest (or smallest) along dim, best first."""
     d = as_dim(dim, input.ndim)
-    k = as_int(k, "k")
+    k = as_int(k, "k", symbolic=True)
     if not 0 <= k <= (input.shape[d] if input.ndim else 1):
         raise RuntimeError("selected index k out of range")
     if input.dtype.is_complex or input.dtype is dt.bool_:
@@ -372,7 +372,7 @@ def kthvalue(input, k: int, dim: int = -1, keepdim: bool = False) -> _kth:
     if not 1 <= k <= (input.shape[d] if input.ndim else 1):
         raise RuntimeError("kthvalue(): selected number k out of range for dimension " + str(d))
     _has_order("kthvalue", input)
-    return _kth(*apply(_KTHVALUE, (input,), (as_int(k, "k"), d, keepdim if keepdim.__class__ is bool else flag(keepdim))))
+    return _kth(*apply(_KTHVALUE, (input,), (as_int(k, "k", symbolic=True), d, keepdim if keepdim.__class__ is bool else flag(keepdim))))
 
 
 def _median_pair(name, skip_nan, made):

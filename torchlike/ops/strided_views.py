@@ -265,7 +265,7 @@ def as_strided(input, size, stride, storage_offset: int | None = None) -> Tensor
         raise RuntimeError("mismatch in length of strides and shape")
     if any(n < 0 for n in shape):
         raise RuntimeError(f"Storage size calculation overflowed with sizes={list(shape)} and strides={list(strides)}")
-    offset = input.storage_offset() if storage_offset is None else as_int(storage_offset, "storage_offset")
+    offset = input.storage_offset() if storage_offset is None else as_int(storage_offset, "storage_offset", symbolic=True)
     if any(s < 0 for s in strides):
         raise RuntimeError("as_strided: Negative strides are not supported at the moment, got strides: " + str(list(strides)))
     if offset < 0:

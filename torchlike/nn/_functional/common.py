@@ -118,7 +118,7 @@ def reduced(loss: Tensor, reduction: str) -> Tensor:
 def each(value, n: int, name: str) -> tuple[int, ...]:
     """An int or a sequence of n ints as n ints."""
     if not isinstance(value, (tuple, list)):
-        return (as_int(value, name),) * n
+        return (as_int(value, name, symbolic=True),) * n
     value = tuple(int(v) for v in value)
     if len(value) == 1:
         return value * n

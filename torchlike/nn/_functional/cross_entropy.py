@@ -240,7 +240,7 @@ def nll_loss(input: Tensor, target: Tensor, weight=None, size_average=None, igno
         raise ValueError(f"Expected 1 or more dimensions (got {input.ndim})")
     floating(input, "nll_loss_out_frame", "nll_loss_nd")
     target = _checked_target(input, need(target, "nll_loss_nd", "target", 2), weight, ignore_index)
-    return _classified(NLL, input, target, weight, (as_int(ignore_index, "ignore_index"), reduction))
+    return _classified(NLL, input, target, weight, (as_int(ignore_index, "ignore_index", symbolic=True), reduction))
 
 
 def _classified(op, input: Tensor, target: Tensor, weight, statics) -> Tensor:
@@ -263,12 +263,12 @@ def cross_entropy(input: Tensor, target: Tensor, weight=None, size_average=None,
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing:g}")
     label_smoothing = max(0.0, label_smoothing)  # torch takes less than nothing for nothing
     if x.shape == y.shape and y.dtype.category >= dt.FLOAT:
-        return _probability_loss(input, target, weight, as_int(ignore_index, "ignore_index"), reduction, label_smoothing)
+        return _probability_loss(input, target, weight, as_int(ignore_index, "ignore_index", symbolic=True), reduction, label_smoothing)
     if x.shape == y.shape and x.ndim != 1:
         raise RuntimeError(f"Expected floating point type for target with class probabilities, got {y.dtype.short}")
     floating(input, "log_softmax_lastdim_kernel_impl", "cross_entropy_loss")
     target = _checked_target(input, target, weight, ignore_index)
-    return _classified(CROSS_ENTROPY, input, target, weight, (as_int(ignore_index, "ignore_index"), reduction, label_smoothing))
+    return _classified(CROSS_ENTROPY, input, target, weight, (as_int(ignore_index, "ignore_index", symbolic=True), reduction, label_smoothing))
 
 
 def _probability_loss(input, target, weight, ignore, reduction, smoothing):

@@ -61,7 +61,7 @@ def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None, max
                            f"torch.{input.dtype.short}Tensor instead (while checking arguments for embedding)")
     rows = weight.shape[0]
     if padding_idx is not None:
-        padding_idx = as_int(padding_idx, "padding_idx")
+        padding_idx = as_int(padding_idx, "padding_idx", symbolic=True)
         if not -rows <= padding_idx < rows:
             raise AssertionError("Padding_idx must be within num_embeddings")
         padding_idx %= rows

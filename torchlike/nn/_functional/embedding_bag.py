@@ -71,7 +71,7 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, 
                                   f"'{mode}'). Please open a feature request on GitHub.")
     rows = weight.shape[0]
     if padding_idx is not None:
-        padding_idx = as_int(padding_idx, "padding_idx")
+        padding_idx = as_int(padding_idx, "padding_idx", symbolic=True)
         if not -rows <= padding_idx < rows:
             raise RuntimeError(f"padding_idx must be within the number of embeddings, {-rows} through {rows - 1}, but got {padding_idx}")
         padding_idx %= rows

@@ -319,7 +319,7 @@ def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: flo
         return input
     if input.dtype.category != dt.FLOAT and input.dtype is not dt.int64:
         raise not_implemented("avg_pool2d" if input.ndim == 3 else "avg_pool3d_out_frame", input.dtype)
-    square, size = input * input, as_int(size, "size")
+    square, size = input * input, as_int(size, "size", symbolic=True)
     from ...ops.creation import zeros_like
     from ...ops.joining import cat
     zeros = zeros_like(square[:, :1])

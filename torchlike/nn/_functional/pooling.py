@@ -385,7 +385,7 @@ def _adaptive_size(input: Tensor, output_size, n: int, name: str) -> tuple[int, 
             raise RuntimeError(f"{name if largest else name.replace('1', '2')}(): Expected input to have non-zero size for non-batch dimensions, but input has sizes {own} with "
                                f"dimension {i} being empty")
     if not isinstance(output_size, (tuple, list)):
-        output_size = (as_int(output_size, "output_size"),) * n
+        output_size = (as_int(output_size, "output_size", symbolic=True),) * n
     if len(output_size) != n:
         raise RuntimeError(f"{name}: output_size must be {n}")
     if any(s is not None and s < 0 for s in output_size):

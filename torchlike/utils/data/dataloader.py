@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import itertools
 import multiprocessing
-import warnings
 from collections.abc import Callable, Iterable, Iterator
 from multiprocessing.context import BaseContext
 from typing import Any, Generic, TypeVar
