@@ -14,16 +14,17 @@ x.mean("a"); x.topk(2.0); x.narrow(0, 0, 1.0); torch.arange(3, "a"); torch.cat([
 torch.randperm(3.0); torch.linspace(0, 1, 3.0); x.resize_(2.0, 3); x.as_strided((2.0,), (1,)); x.index_select(1.0, i); x.gather(0.0, i[None]); x.repeat_interleave(2.0)
 torch.zeros(2, foo=1); x.sum(0, True, 5); x.sum(axes=1); x.max(0, 1, 2); x.max(dim="a"); torch.max(x, 1.0); torch.where(x, x); torch.where(x > 0, x); torch.where(x > 0, "a", x)
 torch.matmul(x); torch.matmul(x, 3); torch.mm(x, [1]); torch.add(x); torch.add(x, "a"); torch.clamp(x, "a"); torch.pow(x, "a"); torch.sub("a", x); torch.exp(3); torch.exp()
-torch.exp(x, x); torch.softmax(x); torch.softmax(x, "a"); torch.cat(x); torch.std(x, "a"); torch.argmax(x, 1.0); torch.sort(x, 1.0); x.sort("a"); torch.normal(x)
+torch.exp(x, x); torch.softmax(x); torch.softmax(x, "a"); torch.cat(x); torch.std(x, "a"); torch.argmax(x, 1.0); torch.sort(x, 1.0); x.sort("a")
 torch.normal("a"); torch.bernoulli("a"); torch.multinomial(x); torch.gather(x, 0); x.scatter_(0, i[None]); x.scatter_(0, i[None], "a"); x.index_fill_(0, i, "a")
 x.masked_fill_(x > 0, "a"); x.index_add(0, i); x.copy_("a"); x.fill_("a"); x.add_("a"); x.mul("a"); x.div(x, rounding_mode=5); x.clamp_("a"); torch.dot(x); torch.bmm(x)
 torch.baddbmm(x, x); torch.addmm(x, x); torch.linalg.norm("a"); torch.linalg.solve(x); torch.fft.fft("a"); torch.fft.fft(x, "a"); torch.cumsum(x); torch.cumsum(x, "a")
 torch.flip(x); torch.flip(x, "a"); torch.roll(x); torch.quantile(x, "a"); torch.searchsorted(x); torch.bucketize(x); torch.lerp(x, x); torch.diag("a"); torch.outer(x)
 torch.isclose(x); torch.allclose(x, "a"); torch.equal(x, 3); torch.eq(x, "a"); torch.logical_and(x, 3); torch.maximum(x, 3); torch.squeeze(x, "a"); torch.transpose(x, 0)
 torch.permute(x, 0); torch.unsqueeze(x); F.linear(x); F.linear(x, "a"); F.conv2d(x); F.conv2d(x[None, None], x[None, None], stride=1.5); F.gelu("a"); torch.rand(2, generator=5)
-x.chunk(one); x.diagonal(one); x.unfold(1, one, 1); x.transpose(0, one); x.rot90(one); torch.histc(x, one); x.softmax(one); x.unsqueeze(one); torch.cat([x], one); x.cumsum(one)
-x.flatten(one); x.size(one); F.one_hot(i, one); x.kthvalue("a"); torch.topk(x, "a"); torch.split(x); torch.stack([x], 1.5); torch.meshgrid(5); torch.trace(); torch.linspace(0, 1)"""
-TAKEN = "x.sum(one); x.squeeze(one); x.topk(one).values; x.kthvalue(one).values; x.tril(one); x.roll(one); x.narrow(0, 0, one); x.select(1, one); torch.randperm(one); x.view(one, 6)"
+x.chunk(one); x.diagonal(one); x.unfold(1, one, 1); x.transpose(0, one); x.rot90(one); torch.histc(x, one); x.softmax(one); x.unsqueeze(one); x.cumsum(one)
+x.flatten(one); x.size(one); F.one_hot(i, one); x.kthvalue("a"); torch.topk(x, "a"); torch.split(x); torch.stack([x], 1.5); torch.meshgrid(5); torch.trace()
+torch.linspace(0, 1)"""
+TAKEN = "x.sum(one); x.squeeze(one); x.topk(one).values; x.kthvalue(one).values; x.tril(one); x.roll(one); x.narrow(0, 0, one); x.select(1, one); x.view(one, 6)"
 
 
 def said(torch, call):
@@ -60,13 +61,14 @@ def test_written_forms_are_pytorchs(oracle, name):
     last = name.rpartition(".")[2]
     functions = [getattr(oracle.ones(1), last)] if "." in name else [getattr(space, last) for space in spaces if hasattr(space, last)]
     found = set()
-    for function in functions:
-        for count in range(21):
+    for count in range(21):
+        for function in functions:
             try:
                 function(*[object()] * count)
             except Exception as error:
                 words = str(error)
-            if "invalid combination" in words:
-                several = "expected one of" in words
-                found.add(tuple(re.findall(r"^ \* \((.*)\)$", words, re.MULTILINE)) if several else (words.split("but expected (", 1)[1].rstrip()[:-1],))
+                if "expected one of" in words:
+                    found.add(tuple(re.findall(r"^ \* \((.*)\)$", words, re.MULTILINE)))
+                elif "invalid combination" in words:
+                    found.add((words.split("but expected (", 1)[1].rstrip()[:-1],))
     assert tuple(FORMS[name]) in found

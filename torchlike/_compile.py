@@ -95,6 +95,10 @@ def _somebody_follows() -> bool:
 # -- the compiled function -----------------------------------------------------------------------------------------------
 
 
+class Refusal(str):
+    """Why a call cannot be replayed, of a function that has to be."""
+
+
 class Compiled:
     """A function with its replays by guards."""
 
@@ -144,6 +148,8 @@ class Compiled:
             history.fallback(self.name, "an argument shares memory with a tensor from outside")
         elif entry == "seen":
             return self._trace(key, structure, leaves)
+        elif entry.__class__ is Refusal:
+            self._stays_eager(entry, True)
         elif entry is None:
             if self.entries and stance.name != "default":
                 if stance.name == "fail_on_recompile":
@@ -219,7 +225,7 @@ class Compiled:
                 capture.reason, refuse = "an in-place write to an argument that is part of a graph", False
                 x._assign(bounded)
         if capture.reason is not None:
-            self.entries[key] = "eager"
+            self.entries[key] = Refusal(capture.reason) if refuse else "eager"
             self._stays_eager(capture.reason, refuse)
         return result
 

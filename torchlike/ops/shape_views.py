@@ -312,7 +312,8 @@ def squeeze(input, dim=EVERY_DIM) -> Tensor:
     if dim is EVERY_DIM:
         dims = tuple(i for i, n in enumerate(shape) if n == 1)
     else:
-        named = distinct(listed_dims(dim, len(shape))) if isinstance(dim, (tuple, list)) else as_dims(dim, len(shape))
+        n = len(shape)
+        named = distinct(listed_dims(dim, n)) if isinstance(dim, (tuple, list)) else as_dims(dim, n) if isinstance(dim, Tensor) else (as_dim(dim, n),)
         dims = tuple(d for d in sorted(named) if shape and shape[d] == 1)
     return input._view(op, (dims,))
 
