@@ -36,7 +36,8 @@ _GENERATORS = (random.Random, np.random.Generator, np.random.RandomState)
 _EFFECTS = frozenset(["time", "_io", "io", "posix", "nt", "_socket", "datetime"])  # C functions of these modules
 _BUILTIN_EFFECTS = frozenset(["print", "input", "open"])
 _STARTS = {"LOAD_GLOBAL": "global", "LOAD_NAME": "global", "STORE_GLOBAL": "global", "DELETE_GLOBAL": "global", "LOAD_DEREF": "cell",
-           "STORE_DEREF": "cell", "LOAD_FAST": "local", "LOAD_FAST_CHECK": "local"}
+           "STORE_DEREF": "cell", "LOAD_FAST": "local", "LOAD_FAST_CHECK": "local", "LOAD_FAST_BORROW": "local"}
+_PAIRS = {"LOAD_FAST_LOAD_FAST": 2, "LOAD_FAST_BORROW_LOAD_FAST_BORROW": 2, "STORE_FAST_LOAD_FAST": 1}  # how many of the two variables they read, from Python 3.13 on
 _ATTRIBUTES = frozenset(["LOAD_ATTR", "LOAD_METHOD", "STORE_ATTR", "DELETE_ATTR"])
 _BY_NAME = frozenset(["getattr", "hasattr", "setattr", "vars", "map", "filter", "sorted", "max", "min", "operator"])
 _BETWEEN = frozenset(["COPY", "PUSH_NULL", "NOP", "PRECALL", "CACHE", "EXTENDED_ARG"])
@@ -74,15 +75,20 @@ def _lines(code: CodeType) -> dict[int, list[Chain]] | None:
         path.clear()
 
     for i in dis.get_instructions(code):
+        line = i.positions.lineno or code.co_firstlineno
         if i.opname in _STARTS:
             finish()
-            start = _STARTS[i.opname], i.argval, i.positions.lineno or code.co_firstlineno
+            start = _STARTS[i.opname], i.argval, line
+        elif i.opname in _PAIRS:
+            for name in i.argval[-_PAIRS[i.opname]:]:
+                finish()
+                start = "local", name, line
         elif start is not None and i.opname in _ATTRIBUTES:
             path.append(("attribute", i.argval))
-        elif start is not None and i.opname == "LOAD_CONST":
+        elif start is not None and i.opname in ("LOAD_CONST", "LOAD_SMALL_INT"):
             constant = i.argval
             continue
-        elif start is not None and i.opname == "BINARY_SUBSCR" and constant is not MISSING:
+        elif start is not None and constant is not MISSING and (i.opname == "BINARY_SUBSCR" or i.opname == "BINARY_OP" and i.argrepr == "[]"):
             path.append(("item", constant))
         elif i.opname not in _BETWEEN:
             finish()
