@@ -30,6 +30,7 @@ from .materializing import materialized
 from .reductions import _sum_dtype, result_type
 
 BLOCK, FEW = 8, 32  # integers added up side by side; along a dimension that is not the last, where there are no more of it
+WIDE = 256  # rows from so many elements on are combined one after the other in NumPy
 LONG, LANES = 256, 1024  # vectors this long are cut on the CPU, until so many numbers are combined at once
 
 
@@ -113,7 +114,7 @@ def _integer_sums_along(x, dim: int, reverse: bool):
 
 
 def _row_by_row(ufunc, x, dim, dtype):
-    """NumPy goes down one column after the other, which takes twice as long."""
+    """NumPy goes down one column after the other, which takes twice as long, and 30 times where there are two rows."""
     wide = x.astype(dtype)
     rows = np.moveaxis(wide, dim, 0)
     last = rows[0]
@@ -140,8 +141,10 @@ def running(xp, x, dim: int, name: str, reverse: bool = False):
 
 
 def _running_numpy(x, dim, ufunc):
-    extreme = ufunc in (np.maximum, np.minimum)
-    if dim % x.ndim < x.ndim - 1 and x.shape[dim] >= 32 and x.size >= 256 * x.shape[dim]:
+    n, extreme = x.shape[dim], ufunc in (np.maximum, np.minimum)
+    if n == 1:
+        return x
+    if x.size >= WIDE * n and (n <= FEW or dim % x.ndim < x.ndim - 1):
         return _row_by_row(ufunc, x, dim, x.dtype if extreme else _wide(x.dtype))
     wide = _wide(x.dtype)
     if extreme or wide == x.dtype:
