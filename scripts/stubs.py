@@ -142,6 +142,8 @@ class Stub:
                 if isinstance(known.get(node.id), type) and known[node.id] in NAMED_RESULTS:
                     return ast.Name(stub.reference(("torchlike.return_types", known[node.id].__name__)))
                 place = origin(scope, node.id)
+                if place == ("numbers", "Number"):  # which says to `_kinds` what torch calls it, and to checkers nothing
+                    return ast.Attribute(ast.Name("builtins"), "float")
                 if place is not None and place[0] == stub.module and not is_public(place[1] or ""):
                     place = ("typing", "Any")
                 if place is not None:

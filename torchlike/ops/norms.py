@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import math
+from numbers import Number
 
 import numpy as np
 
@@ -89,7 +90,7 @@ def _refuse_norm(have: dt.dtype, dtype: dt.dtype) -> None:
                            f"({dtype.short})")
 
 
-def vector_norm(input: Tensor, ord: float = 2, dim=None, keepdim: bool = False, *, dtype=None) -> Tensor:
+def vector_norm(input: Tensor, ord: Number = 2, dim=None, keepdim: bool = False, *, dtype=None) -> Tensor:
     """(sum |x|^ord)^(1/ord) over dim, all elements by default."""
     if input.dtype.category < dt.FLOAT:
         raise RuntimeError(f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {input.dtype.short}")
