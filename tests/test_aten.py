@@ -209,7 +209,12 @@ def test_flops(subject, oracle):
                 net(torch.randn(3, 2, 4, device=device))[0].sum().backward()
                 if kind is nn.GRU:
                     net(torch.randn(3, 2, 4, **given), torch.randn(4, 2, 6, **given))[0].sum().backward()
-        return _counted(torch, lambda: m(x)), _counted(torch, train), _counted(torch, alone), [_counted(torch, functools.partial(layers, d))["Global"] for d in ("cpu", "meta")]
+
+        def projected():
+            for x in (torch.randn(3, 2, 4), torch.randn(3, 2, 4, requires_grad=True)):
+                nn.LSTM(4, 6, 2, proj_size=5, bidirectional=True)(x)[0].sum().backward()
+        return _counted(torch, lambda: m(x)), _counted(torch, train), _counted(torch, alone), sum(_counted(torch, projected)["Global"].values()), [
+            _counted(torch, functools.partial(layers, d))["Global"] for d in ("cpu", "meta")]
     both(subject, oracle, facts)
 
 

@@ -136,6 +136,15 @@ def test_recurrent_layers(layer, how):
     as_model(proto, model, torchlike.randint(0, 7, (4, 6)))
 
 
+@pytest.mark.parametrize("how", [{}, {"num_layers": 2, "bidirectional": True, "bias": False}], ids=["plain", "both ways"])
+def test_a_recurrent_layer_with_a_projection_is_its_steps(how):
+    model = nn.LSTM(4, 5, proj_size=3, **how).eval()
+    x = torchlike.randn(3, 2, 4)
+    proto = exported(model, (x,))
+    assert not Counter(kinds(proto))["LSTM"] and Counter(kinds(proto))["Tanh"] >= 6
+    as_model(proto, model, x)
+
+
 def test_both_directions_with_first_states():
     model = nn.GRU(4, 5, num_layers=2, bidirectional=True).eval()
     x, h = torchlike.randn(3, 2, 4), torchlike.randn(4, 2, 5)

@@ -4,15 +4,17 @@ import pytest
 
 from torchlike._core import program
 
-KINDS = ("LSTM", "GRU", "RNN")
+KINDS = ("LSTM", "GRU", "RNN", "projected")
 
 
 def gradients(torch, kind, packed=False, reads=("out", "h", "c"), second=False, start=False, hidden=4, **options):
     torch.manual_seed(0)
+    if kind == "projected":
+        kind, options = "LSTM", {"proj_size": hidden - 1, **options}
     layer = getattr(torch.nn, kind)(3, hidden, 2, **options).double()
     x = torch.randn(5, 2, 3, dtype=torch.float64, requires_grad=True)
-    shape = (4 if options.get("bidirectional") else 2, 2, hidden)
-    states = [torch.randn(shape, dtype=torch.float64, requires_grad=True) for _ in range(2 if kind == "LSTM" else 1)] if start else []
+    widths = (options.get("proj_size", hidden), hidden)[:2 if kind == "LSTM" else 1]
+    states = [torch.randn((4 if options.get("bidirectional") else 2, 2, n), dtype=torch.float64, requires_grad=True) for n in widths] if start else []
     hx = (tuple(states) if kind == "LSTM" else states[0]) if start else None
     out, last = layer(torch.nn.utils.rnn.pack_padded_sequence(x, [5, 3]) if packed else x, hx)
     results = dict(zip(("out", "h", "c"), (out.data if packed else out, *(last if kind == "LSTM" else (last,)))))
@@ -37,7 +39,7 @@ def test_second_derivatives(subject, oracle, kind, packed):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("reads", [("out",), ("h",), ("c",), ("h", "c")])
 def test_gradients_of_some_results(subject, oracle, kind, reads):
-    if reads == ("c",) and kind != "LSTM":
+    if reads == ("c",) and kind in ("GRU", "RNN"):
         reads = ("h", "out")
     agree(subject, oracle, kind, reads=reads, second=True)
 
@@ -61,7 +63,8 @@ def test_dropout_between_layers_of_packed_input(subject, oracle, kind):
     """torch draws for the rows of a packed sequence, not for its padding: the same numbers, and as many."""
     def found(torch):
         torch.manual_seed(0)
-        layer = getattr(torch.nn, kind)(3, 4, 2, dropout=0.5, bidirectional=True)
+        more = {"proj_size": 2} if kind == "projected" else {}
+        layer = getattr(torch.nn, "LSTM" if more else kind)(3, 4, 2, dropout=0.5, bidirectional=True, **more)
         packed = torch.nn.utils.rnn.pack_padded_sequence(torch.randn(5, 3, 3), [5, 3, 1])
         return np.concatenate([layer(packed)[0].data.detach().numpy().ravel(), torch.rand(3).numpy()])
     np.testing.assert_allclose(found(subject), found(oracle), rtol=1e-5, atol=1e-6)

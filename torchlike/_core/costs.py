@@ -34,7 +34,8 @@ AGAIN = 0.1  # of these seconds takes an operation that the program has already:
 RESULT_AGAIN = 0.25  # and a result of a form that the same operation has already
 _PRODUCTS = frozenset((
     "mm", "bmm", "grouped_mm", "matmul", "unrounded_matmul", "linear", "linear_alone", "einsum", "euclidean_dist", "convolution", "conv_transpose", "attention",
-    "fused_attention", "tiled_attention", "scaled_dot_product_attention", "lstm_sequence", "gru_sequence", "rnn_sequence", "linear_cross_entropy", "linear_cross_entropy_training"))
+    "fused_attention", "tiled_attention", "scaled_dot_product_attention", "lstm_sequence", "projected_lstm_sequence", "gru_sequence",
+    "rnn_sequence", "linear_cross_entropy", "linear_cross_entropy_training"))
 _AS_QUICK = frozenset(("mm", "bmm", "matmul", "linear", "linear_alone"))  # whose own kernel compiles as quickly as the default
 STEP = 0.25  # of an optimizer's step, which NumPy makes in blocks as well
 # Operations whose NumPy form loses many times its units of work, or nothing, as XLA's own is no quicker: times their work counts in what compiling

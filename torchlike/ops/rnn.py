@@ -163,6 +163,60 @@ def _results(x, h0, states: int, *more) -> list:
 LSTM = Op("lstm_sequence", _lstm, vjp=_lstm_vjp, torch_name="LstmBackward0",
           shape=lambda x, h0, c0, w_ih, w_hh, b_ih, b_hh, mask, k, reverse: _results(x, h0, 2, h0.shape[-1], 4 * h0.shape[-1]))
 
+# -- LSTM with projected hidden states (Sak et al. 2014): a hidden state is w_hr times what an LSTM's would be ---------------
+
+
+def _projected_lstm(xp, x, h0, c0, w_ih, w_hh, b_ih, b_hh, w_hr, mask, k, reverse):
+    """(hidden states, last h, last c, cell states, gates after their activation in the order i f g o)."""
+    n = c0.shape[-1]
+    (gx, bias), wt, out = _projection(xp, x, w_ih, _total(b_ih, b_hh)), w_hh.T, w_hr.T
+    half = np.repeat(np.asarray([0.5, 0.5, 1, 0.5], x.dtype), n)
+
+    def step(carry, now):
+        (h, c), (g, m) = carry, now
+        gates = xp.tanh(_total(g + xp.matmul(h, wt), bias) * half) * half + (1 - half)
+        i, f, cell, o = _parts(gates, n)
+        c2 = f * c + i * cell
+        h2 = xp.matmul(o * xp.tanh(c2), out)
+        c2, h2 = _keep(xp, m, c2, c), _keep(xp, m, h2, h)
+        return (h2, c2), (h2, c2, gates)
+    (h, c), (hs, cs, gates) = _replacing(xp, step, (h0[k], c0[k]), (gx, mask), reverse)
+    return [hs, h[None], c[None], cs, gates]
+
+
+def _projected_lstm_vjp(xp, x, h0, c0, w_ih, w_hh, b_ih, b_hh, w_hr, mask, out0, out3, out4, k, reverse, needs, plan, g0=None, g1=None, g2=None, g3=None, g4=None):
+    n, gates = c0.shape[-1], out4
+    i, f, cell, o = _parts(gates, n)
+    t = xp.tanh(out3)
+    slopes = i * (1 - i), f * (1 - f), 1 - cell * cell, o * (1 - o)
+    join = lambda *parts: _masked(xp, mask, xp.concatenate([slope * part for slope, part in zip(slopes, parts)], -1))
+    share = join(cell, _previous(xp, c0[k], out3, reverse), i, t)
+    extra = None if g4 is None else join(*_parts(g4, n))
+
+    def step(carry, now):
+        dh, dc = carry
+        share, gh, gc, to_cell, gates, extra, m = now
+        dh, dc = _total(dh, gh), _total(dc, gc)
+        whole = xp.matmul(dh, w_hr)
+        inner = dc + whole * to_cell
+        dz = _total(xp.concatenate([inner, inner, inner, whole], -1) * share, extra)
+        return (_keep(xp, m, xp.matmul(dz, w_hh), dh), _keep(xp, m, inner * gates[:, n:2 * n], dc)), (dh, dz)
+    start = xp.zeros_like(h0[k]) if g1 is None else g1[0], xp.zeros_like(c0[k]) if g2 is None else g2[0]
+    (dh, dc), (dhs, dz) = _replacing(xp, step, start, (share, g0, g3, o * (1 - t * t), gates, extra, mask), not reverse)
+    before = _previous(xp, h0[k], out0, reverse)
+    gx, *rest = _weights(xp, dz, dz, x, before, w_ih, (needs[0], *needs[3:7]), plan)
+    flat = lambda a: a.reshape(-1, a.shape[-1])
+    g_hr = of_columns(xp, flat(_masked(xp, mask, dhs)), flat(o * t), plan) if needs[7] else None
+    return gx, _one(h0, dh, k, xp), _one(c0, dc, k, xp), *rest, g_hr, None
+
+
+def _projected_lstm_results(x, h0, c0, w_ih, w_hh, b_ih, b_hh, w_hr, mask, k, reverse) -> list:
+    (steps, batch), n, m = x.shape[:2], c0.shape[-1], h0.shape[-1]
+    return [(shape, x.dtype) for shape in ((steps, batch, m), (1, batch, m), (1, batch, n), (steps, batch, n), (steps, batch, 4 * n))]
+
+
+PROJECTED_LSTM = Op("projected_lstm_sequence", _projected_lstm, vjp=_projected_lstm_vjp, torch_name="StackBackward0", shape=_projected_lstm_results)
+
 # -- GRU -------------------------------------------------------------------------------------------------------------------
 
 
@@ -245,8 +299,8 @@ def _rnn_vjp(xp, x, h0, w_ih, w_hh, b_ih, b_hh, mask, out0, k, reverse, relu, ne
 
 RNN = Op("rnn_sequence", _rnn, vjp=_rnn_vjp, torch_name="RnnBackward0",
          shape=lambda x, h0, w_ih, w_hh, b_ih, b_hh, mask, k, reverse, relu: _results(x, h0, 1))
-LSTM.loops = GRU.loops = RNN.loops = True
-LSTM.cudnn = GRU.cudnn = RNN.cudnn = "rnn"
+LSTM.loops = PROJECTED_LSTM.loops = GRU.loops = RNN.loops = True
+LSTM.cudnn = PROJECTED_LSTM.cudnn = GRU.cudnn = RNN.cudnn = "rnn"
 
 # -- layers ----------------------------------------------------------------------------------------------------------------
 
@@ -255,7 +309,8 @@ def _layer(kind: str, x: Tensor, states: tuple, weights: tuple, mask, k: int, re
     """One direction of one layer from row k of the states: (states of all steps, last states (1, B, H))."""
     w_ih, w_hh, b_ih, b_hh, w_hr = weights
     if w_hr is not None:
-        return _projected(linear(x, w_ih, _total(b_ih, b_hh)), tuple(s[k] for s in states), w_hh, w_hr, mask, reverse)
+        hs, h, c, _, _ = apply(PROJECTED_LSTM, (x, *states, w_ih, w_hh, b_ih, b_hh, w_hr, mask), (k, reverse))
+        return hs, (h, c)
     if kind == "lstm":
         hs, h, c, _, _ = apply(LSTM, (x, *states, w_ih, w_hh, b_ih, b_hh, mask), (k, reverse))
         return hs, (h, c)
@@ -264,23 +319,6 @@ def _layer(kind: str, x: Tensor, states: tuple, weights: tuple, mask, k: int, re
     else:
         hs, h = apply(RNN, (x, *states, w_ih, w_hh, b_ih, b_hh, mask), (k, reverse, kind == "rnn_relu"))
     return hs, (h,)
-
-
-def _projected(gx, h, w_hh, w_hr, mask, reverse):
-    """LSTM with projected hidden states (Sak et al. 2014), step by step."""
-    from .basic import where
-    from .joining import stack
-    hidden, cell = h
-    n, rows = gx.shape[0], []
-    for t in reversed(range(n)) if reverse else range(n):
-        i, f, g, o = (gx[t] + hidden @ w_hh.t()).chunk(4, -1)
-        new_cell = f.sigmoid() * cell + i.sigmoid() * g.tanh()
-        new_hidden = (o.sigmoid() * new_cell.tanh()) @ w_hr.t()
-        if mask is not None:
-            new_cell, new_hidden = where(mask[t], new_cell, cell), where(mask[t], new_hidden, hidden)
-        hidden, cell = new_hidden, new_cell
-        rows.append(hidden)
-    return stack(rows[::-1] if reverse else rows), (hidden.unsqueeze(0), cell.unsqueeze(0))
 
 
 def _sequence(kind: str, x: Tensor, hx: tuple, params, has_biases: bool, num_layers: int, dropout: float, train: bool, bidirectional: bool,

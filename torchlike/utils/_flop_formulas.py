@@ -75,16 +75,16 @@ def _recurrent_gradients(plan: Plan, needs: Sequence[bool]) -> Cost:
     if _recurrent(plan) is None:
         return None
     steps, batch, _ = plan.avals[0].shape
-    (_, inputs), *rest = matrices = _matrices(plan)
+    (_, inputs), (_, hidden), *projection = matrices = _matrices(plan)
     weights = sum(size for i, size in matrices if needs[i])
     x, first = needs[:2]
-    return "mm", 2 * batch * (steps * (inputs * x + weights) + (steps - 1 + first) * sum(size for _, size in rest))
+    return "mm", 2 * batch * (steps * (inputs * x + weights + sum(size for _, size in projection)) + (steps - 1 + first) * hidden)
 
 
 _PRODUCTS = dict.fromkeys(("mm", "bmm", "matmul", "linear", "linear_alone"), (_product, _product_gradients))
 _CONVOLUTIONS = dict.fromkeys(("convolution", "conv_transpose"), (_convolution, _convolution_gradients))
 _ATTENTIONS = dict.fromkeys(("attention", "fused_attention", "tiled_attention", "scaled_dot_product_attention"), (_attention, _attention_gradients))
-_RECURRENT = dict.fromkeys(("rnn_sequence", "lstm_sequence", "gru_sequence"), (_recurrent, _recurrent_gradients))
+_RECURRENT = dict.fromkeys(("rnn_sequence", "lstm_sequence", "projected_lstm_sequence", "gru_sequence"), (_recurrent, _recurrent_gradients))
 _FORMULAS: dict[str, tuple[Callable[[Plan], Cost], Callable[[Plan, Sequence[bool]], Cost]]] = {**_PRODUCTS, **_CONVOLUTIONS, **_ATTENTIONS, **_RECURRENT}
 
 COUNTED = ("mm", "addmm", "bmm", "convolution", "convolution_backward", "_scaled_dot_product_flash_attention")

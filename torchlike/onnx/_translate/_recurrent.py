@@ -50,6 +50,25 @@ def _lstm(g: Graph, x: Var, h0: Var, c0: Var, w_ih: Var, w_hh: Var, b_ih: Any, b
     return _run(g, "LSTM", x, [h0, c0], w_ih, w_hh, b_ih, b_hh, mask, k, reverse, [0, 3, 1, 2])
 
 
+@translates("projected_lstm_sequence", called="lstm")
+def _projected_lstm(g: Graph, x: Var, h0: Var, c0: Var, w_ih: Var, w_hh: Var, b_ih: Any, b_hh: Any, w_hr: Var, mask: Any, k: Any, reverse: bool) -> Any:
+    """Step by step: ONNX's LSTM has no projection."""
+    if mask is not None or isinstance(x.shape[0], Dyn):
+        return NotImplemented
+    turned = [g.op("Transpose", w, perm=[1, 0]) for w in (w_ih, w_hh, w_hr)]
+    h, c = (g.op("Squeeze", g.slice(state, 0, k, k + 1), [0]) for state in (h0, c0))
+    inputs, rows = g.op("MatMul", x, turned[0]), []
+    for bias in (b_ih, b_hh):
+        inputs = inputs if bias is None else g.op("Add", inputs, bias)
+    for t in reversed(range(x.shape[0])) if reverse else range(x.shape[0]):
+        gates = g.op("Add", g.op("Squeeze", g.slice(inputs, 0, t, t + 1), [0]), g.op("MatMul", h, turned[1]))
+        i, f, cell, o = g.op("Split", gates, n=4, axis=-1, num_outputs=4)
+        c = g.op("Add", g.op("Mul", g.op("Sigmoid", f), c), g.op("Mul", g.op("Sigmoid", i), g.op("Tanh", cell)))
+        h = g.op("MatMul", g.op("Mul", g.op("Sigmoid", o), g.op("Tanh", c)), turned[2])
+        rows.append(g.op("Unsqueeze", h, [0]))
+    return g.op("Concat", *rows[::-1 if reverse else 1], axis=0), g.op("Unsqueeze", h, [0]), g.op("Unsqueeze", c, [0]), None, None
+
+
 @translates("gru_sequence", called="gru")
 def _gru(g: Graph, x: Var, h0: Var, w_ih: Var, w_hh: Var, b_ih: Any, b_hh: Any, mask: Any, k: Any, reverse: bool) -> Any:
     return _run(g, "GRU", x, [h0], w_ih, w_hh, b_ih, b_hh, mask, k, reverse, [1, 0, 2], linear_before_reset=1)
