@@ -187,3 +187,19 @@ def test_of_a_volume_without_a_batch(torch):
     x = torch.arange(840.0).reshape(1, 4, 5, 6, 7).contiguous(memory_format=torch.channels_last_3d).squeeze(0)
     made = torch.nn.functional.max_pool3d(x, 3, return_indices=True)
     return [t.stride() for t in (*made, torch.nn.functional.max_pool3d(x, 2), torch.nn.functional.avg_pool3d(x, 3), torch.nn.functional.max_pool3d(x.contiguous(), 2))]
+
+
+@same
+def test_of_lines_whose_channels_are_innermost(torch):
+    """A batch of lines is one of planes of height 1 to pools, which keep that format; convolutions put it in order, unless there is one channel only. A
+    model that permutes to pool and back (darts' DLinear) then looks at the result by view()."""
+    f, found = torch.nn.functional, []
+    for shape, requires in product(((3, 8, 2), (1, 8, 2), (2, 4, 4), (3, 8, 1)), (False, True)):
+        for x in (torch.arange(64.0)[:shape[0] * shape[1] * shape[2]].reshape(shape).permute(0, 2, 1), torch.ones(shape[0], shape[2], shape[1])):
+            x, w = x.requires_grad_(requires), torch.ones(5, shape[2], 3)
+            made = [f.avg_pool1d(x, 3, 1), f.avg_pool1d(x, 2, 2, 1), f.max_pool1d(x, 3, 1), *f.max_pool1d(x, 3, 1, return_indices=True), f.lp_pool1d(x, 2, 2),
+                f.adaptive_avg_pool1d(x, 2), f.adaptive_avg_pool1d(x, 3), f.adaptive_avg_pool1d(x, 1), f.adaptive_max_pool1d(x, 2),
+                *f.adaptive_max_pool1d(x, 3, return_indices=True), f.conv1d(x, w), f.conv_transpose1d(x, w.transpose(0, 1))]
+            found += [steps(t) for t in made]
+            found += [steps(torch.autograd.grad(t.sum(), x)[0]) for k, t in enumerate(made) if t.requires_grad and k != 5]
+    return found, f.avg_pool1d(torch.ones(3, 8, 2).permute(0, 2, 1), 3, 1).permute(0, 2, 1).view(3, -1)

@@ -7,6 +7,7 @@ from jax import lax
 
 from ..._core import dtype as dt
 from ..._core.halves import converted, widened
+from ..._core.layout import is_contiguous
 from ..._core.registry import Op, jax_vjp
 from ..._public import named
 from ..._tensor import Tensor, apply
@@ -363,6 +364,8 @@ def _check_kinds(input: Tensor, weight: Tensor, bias, n: int, transposed: bool) 
 def _finish(y: Tensor, x: Tensor, weight: Tensor, n: int, unbatched: bool) -> Tensor:
     if n > 1 and x.shape[0]:
         keep_format(y, x, weight)
+    elif n == 1 and x._layout is not None and x.shape[0] and is_contiguous(x._layout):
+        keep_format(y, x, ranks=(3,))  # one channel, whose stride says channels_last; torch puts other lines in order first
     return y.squeeze(0) if unbatched else y
 
 

@@ -245,9 +245,14 @@ def _keep_volumes_format(result: Tensor, input: Tensor) -> Tensor:
     return keep_format(result, input)
 
 
+def _ranks(n: int) -> tuple[int, ...]:
+    """Of inputs of how many dimensions a pool over n of them keeps the format: a batch of lines is one of planes of height 1 to torch."""
+    return (3,) if n == 1 else (4,)
+
+
 def _max_pool_nd(n: int):
     name, node = f"max_pool{n}d", "SqueezeBackward1" if n == 1 else f"MaxPool{n}DWithIndicesBackward0"
-    keep = _keep_volumes_format if n == 3 else keep_format
+    keep = _keep_volumes_format if n == 3 else functools.partial(keep_format, ranks=_ranks(n))
 
     @overload
     def f(input: Tensor, kernel_size, stride=None, padding=0, dilation=1, ceil_mode: bool = False, return_indices: Literal[False] = False) -> Tensor: ...
@@ -261,7 +266,10 @@ def _max_pool_nd(n: int):
             raise not_implemented("max_pool1d_impl" if n == 1 and not return_indices else f"max_pool{max(n, 2)}d", input.dtype)
         if return_indices:
             return tuple(named(keep(t, input), node) for t in apply(_MAX_POOL_INDICES, (input,), statics))
-        return named(keep(apply(_MAX_POOL, (input,), statics), input), node)
+        made = apply(_MAX_POOL, (input,), statics)
+        if n > 1 or made._edge is not None or input.device.type != "cpu":  # a line without a graph has a kernel of its own in torch, which leaves the format
+            made = keep(made, input)
+        return named(made, node)
     f.__name__ = f.__qualname__ = name
     f.__doc__ = f"The largest element of each window over the last {n} dimensions."
 
@@ -295,10 +303,10 @@ def _sum_pool_vjp(xp, g, plan):
 _SUM_POOL = Op("avg_pool", _sum_pool, shape=_pool_shape, vjp=_sum_pool_vjp, torch_name="AvgPool2DBackward0")
 
 
-def _divided(total: Tensor, count, kind: dt.dtype) -> Tensor:
+def _divided(total: Tensor, count, kind: dt.dtype, n: int) -> Tensor:
     """Means of integers are integers."""
     mean = total / count if total.is_floating_point() or total.is_complex() else total.div(count, rounding_mode="trunc")
-    return mean if mean.dtype is kind else keep_format(mean.to(kind), mean, ranks=(4,))
+    return mean if mean.dtype is kind else keep_format(mean.to(kind), mean, ranks=_ranks(n))
 
 
 def _node(kind: str, n: int) -> str:
@@ -330,13 +338,13 @@ def _avg_pool_nd(n: int):
         kind = input.dtype
         if kind.itemsize == 2:  # torch adds up in float32
             input = input.float()
-        total = keep_format(apply(_SUM_POOL, (input,), (kernel, stride_, pads, dilation, sizes)), input, ranks=(4,))
+        total = keep_format(apply(_SUM_POOL, (input,), (kernel, stride_, pads, dilation, sizes)), input, ranks=_ranks(n))
         if divisor_override is not None:
-            return named(_divided(total, divisor_override, kind), node, input)
+            return named(_divided(total, divisor_override, kind, n), node, input)
         counts = _counts(tuple(input.shape[-n:]), kernel, stride_, each(padding, n, "padding"), sizes, bool(count_include_pad))
         if counts.__class__ is not int:
             counts = as_tensor_value(counts.astype(input.dtype.np), input.device)
-        return named(_divided(total, counts, kind), node, input)
+        return named(_divided(total, counts, kind, n), node, input)
     f.__name__ = f.__qualname__ = name
     f.__doc__ = f"The mean of each window over the last {n} dimensions."
     return f
@@ -416,14 +424,14 @@ def _adaptive_avg(n: int):
             split = [m for s, o in zip(shape, sizes) for m in (o, s // o)]
             lead = list(input.shape[:-n])
             whole = set(sizes) == {1}
-            parts = gradient_format(input.reshape(lead + split), input, () if whole else (4,))
+            parts = gradient_format(input.reshape(lead + split), input, () if whole else _ranks(n))
             made = parts.mean([len(lead) + 2 * i + 1 for i in range(n)])
-            return named(keep_format(made, input, ranks=(4, 5) if whole else (4,)), "MeanBackward1" if whole and n > 1 else node, input)
+            return named(keep_format(made, input, ranks=(4, 5) if whole and n > 1 else _ranks(n)), "MeanBackward1" if whole and n > 1 else node, input)
         if 0 in sizes:
             return named(input.new_zeros((*input.shape[:-n], *sizes)) + input.reshape(-1)[:0].sum(), node, input)
         kind = "float64" if input.dtype is dt.float64 else "float32"
         made = apply(OPS["area", n], (input,), (tuple((s, o, "area", False, None, False, kind) for s, o in zip(shape, sizes)),))
-        return named(keep_format(gradient_format(made, input, (4,)), input, ranks=(4,)), node, input)
+        return named(keep_format(gradient_format(made, input, _ranks(n)), input, ranks=_ranks(n)), node, input)
     f.__name__ = f.__qualname__ = name
     f.__doc__ = f"Means of windows chosen so that the last {n} dimensions get output_size."
     return f
@@ -465,15 +473,18 @@ def _adaptive_max(n: int):
             window = tuple(s // o for s, o in zip(shape, sizes))
             statics = (window, window, ((0, 0),) * n, (1,) * n, sizes)
             if return_indices:
-                return tuple(named(keep_format(t, input, ranks=(4,)), node) for t in apply(_MAX_POOL_INDICES, (input,), statics))
-            return named(keep_format(apply(_MAX_POOL, (input,), statics), input, ranks=(4,)), node)
-        flat = gradient_format(input.flatten(-n), input, (4,))
+                return tuple(named(keep_format(t, input, ranks=_ranks(n)), node) for t in apply(_MAX_POOL_INDICES, (input,), statics))
+            return named(keep_format(apply(_MAX_POOL, (input,), statics), input, ranks=_ranks(n)), node)
+        flat = gradient_format(input.flatten(-n), input, _ranks(n))
         windows = as_tensor_value(_window_table(shape, sizes), input.device)
         best = _best(flat[..., windows]) if windows.numel() else flat.new_zeros((*flat.shape[:-1], windows.shape[0]), dtype=dt.int64)
         indices = windows[arange(windows.shape[0], device=input.device), best]
-        values = flat.gather(-1, indices).reshape(*input.shape[:-n], *sizes)
-        values = named(keep_format(values, input, ranks=(4,)), node, input)
-        return (values, keep_format(indices.reshape(*input.shape[:-n], *sizes), input, ranks=(4,))) if return_indices else values
+        values = flat.gather(-1, indices)
+        if flat is input:  # a line, where that is the first operation of a graph
+            gradient_format(values, input, _ranks(n))
+        values = values.reshape(*input.shape[:-n], *sizes)
+        values = named(keep_format(values, input, ranks=_ranks(n)), node, input)
+        return (values, keep_format(indices.reshape(*input.shape[:-n], *sizes), input, ranks=_ranks(n))) if return_indices else values
     f.__name__ = f.__qualname__ = name
     f.__doc__ = f"Maxima of windows chosen so that the last {n} dimensions get output_size."
 
