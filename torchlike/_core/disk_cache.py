@@ -95,7 +95,7 @@ def _text(x) -> str:
 @functools.lru_cache(maxsize=4096)
 def _body(info) -> str | None:
     try:
-        parts = [_text(info.input_avals), str(info.device)]
+        parts = [_text(info.input_avals), str(info.device), str(dt.Default.float)]  # the last: integers times Python floats
         if info.device.type != "cpu":
             parts.append(_device.jax_device(info.device).device_kind)
         parts += [f"{_text(s.plan)}{s.plan.precision}{_text([r if r.__class__ is int else repr(r) for r in s.refs])}" for s in info.steps]

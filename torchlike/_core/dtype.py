@@ -197,12 +197,14 @@ def can_cast(from_: dtype, to: dtype) -> bool:
     return from_.category <= to.category
 
 
-class _Default:
+class Default:
+    """What Python floats and factories are; read here where a call would cost."""
+
     float = float32
 
 
 def get_default_dtype() -> dtype:
-    return _Default.float
+    return Default.float
 
 
 def set_default_dtype(d: dtype) -> None:
@@ -211,7 +213,7 @@ def set_default_dtype(d: dtype) -> None:
         raise TypeError("invalid dtype object: only floating-point types are supported as the default type")
     if not d.is_floating_point or d in FLOAT8:
         raise TypeError("only floating-point types are supported as the default type")
-    _Default.float = d
+    Default.float = d
 
 
 def combine(dim: dtype | None, zero: dtype | None, number: dtype | None) -> dtype:

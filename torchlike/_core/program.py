@@ -18,10 +18,12 @@ from jax import enable_x64, lax
 from jax.numpy import asarray
 
 from . import device as _device
+from . import dtype as dtypes
 from . import executor, history, host, precision, program_info, runs
 from .aval import BOOL, COMPLEX, FLOAT, INT, NUMBERS, Aval
 from .checks import Check, check_later, raise_failed, raise_failed_checks
 from .derived import derived
+from .dtype import Default, dtype
 from .grad_mode import mode
 from .loops import Loop
 from .registry import Op, View, any_precise_plan, clear_plans, two_devices
@@ -91,7 +93,7 @@ class Program:
         op, statics = key[:2]
         results, inputs = self.results, self.inputs
         avals = tuple([(results[r].aval if r >= 0 else inputs[~r].aval) if r.__class__ is int else r for r in key[2:]])
-        plan = op.plans.get((avals, statics)) or op.plan(avals, statics)
+        plan = op.plans.get((avals, statics, Default.float)) or op.plan(avals, statics)
         if plan.device is not self.device:
             if self.device is not None:
                 raise OtherDevice if plan.device is not _device.META else RunsNow
@@ -247,9 +249,9 @@ def _at_once(op: Op, values: list, statics: tuple, prog: Program) -> tuple | Non
             args.append(v)
         else:
             return None
-    key = tuple(avals), statics
+    key = tuple(avals), statics, Default.float
     try:
-        plan = op.plans.get(key) or op.plan(*key)
+        plan = op.plans.get(key) or op.plan(*key[:2])
     except Exception:  # raised where it is recorded
         return None
     if state.limit:
@@ -599,7 +601,19 @@ def forget_programs() -> None:
         state.program = Program()
 
 
-def reset(reason: str = "default dtype changed") -> None:
+def set_default_dtype(d: dtype) -> None:
+    """Programs of one default dtype are kept while there is another one: Lightning changes it and back around every step in float64."""
+    before = Default.float
+    with lock:
+        if d is not before:
+            flush("default dtype changed")
+        dtypes.set_default_dtype(d)
+        if d is not before:
+            trie.change(before, d)
+            state.program = Program()
+
+
+def reset(reason: str) -> None:
     """Forget programs and plans, after a change of a setting that they depend on."""
     with lock:
         flush(reason)

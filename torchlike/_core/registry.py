@@ -204,7 +204,7 @@ class Op:
         self.name, self.kernel, self.shape, self.numpy = name, kernel, shape, numpy
         self.differentiable = vjp is not False
         self.derivative = Derivative(self, vjp) if callable(vjp) else None
-        self.plans: dict = {}  # by avals and statics
+        self.plans: dict = {}  # by avals, statics and default dtype, which Python floats may give a result
         self.older: dict = {}  # those that were not asked for since there were many
         self.device_kernels: dict[str, Callable] = {}  # by device type: see kernel_for
         self._backward = None
@@ -243,7 +243,7 @@ class Op:
         return register
 
     def plan(self, avals: tuple, statics: tuple) -> Plan:
-        key = (avals, statics)
+        key = (avals, statics, dt.Default.float)
         found = self.plans.get(key)
         if found is None:
             found = self.older.pop(key, None) or self._new_plan(avals, statics)
@@ -564,7 +564,7 @@ def plans() -> Iterator[Plan]:
 
 
 def clear_plans() -> None:
-    """Forget plans; their dtypes may depend on the default dtype."""
+    """Forget plans; how they are computed may depend on a setting."""
     for op in OPS.values():
         op.plans.clear()
         op.older.clear()

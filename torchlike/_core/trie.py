@@ -74,11 +74,20 @@ class Node:
 
 
 class Trie:
-    """The root of all programs, and how many nodes hang below it (about: what goes on below a forgotten node counts until `keep_only` counts anew)."""
+    """The root of all programs, and how many nodes hang below it (about: what goes on below a forgotten node counts until `keep_only` counts anew).
+
+    set_aside   the roots of programs that were recorded under other settings, by these
+    """
 
     def __init__(self):
         self.root = Node(None, None, None, 0)
+        self.set_aside: dict = {}
         self.size = 0
+
+    def change(self, before, after) -> None:
+        """Programs from now on are those of the setting `after`; those of `before` are found again when it returns."""
+        self.set_aside[before] = self.root
+        self.root = self.set_aside.pop(after, None) or Node(None, None, None, 0)
 
 
 trie = Trie()
@@ -103,12 +112,13 @@ def take_out(box: list[Node], most: int) -> None:
 
 def keep_only(ends: Iterable[Node]) -> None:
     """Forget all programs but those that end at these nodes. Who stands at another one goes on there, where nobody else comes any more."""
-    kept = {trie.root}
+    roots = {trie.root, *trie.set_aside.values()}
+    kept = set(roots)
     for node in ends:
         while node is not None and node not in kept:
             kept.add(node)
             node = node.parent
-    trie.size = len(kept) - 1
+    trie.size = len(kept) - len(roots)
     for node in kept:
         if node.child not in kept:
             node.child = None

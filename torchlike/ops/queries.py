@@ -119,9 +119,7 @@ def result_type(*args, **named) -> dt.dtype:
 @public(method=False)
 def set_default_dtype(d) -> None:
     """The dtype of Python floats and of factories from now on."""
-    if d is not dt.get_default_dtype():
-        program.reset()
-    dt.set_default_dtype(d)
+    program.set_default_dtype(d)
 
 
 @public(method=False)
