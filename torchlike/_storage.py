@@ -4,12 +4,12 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
-from jax import enable_x64
 from jax.numpy import asarray
 
 from ._core import dtype as dt
 from ._core import program
 from ._core.grad_mode import mode
+from ._core.jax_settings import engine_settings
 from ._core.layout import Layout, contiguous, is_contiguous, is_dense
 from ._core.program import record
 from ._core.registry import OPS
@@ -121,7 +121,7 @@ def past_autograd(was: Value, value: Value) -> Value:
     """What a write under no_grad leaves in a trace of JAX's: the derivative stays what it was, as the graph does."""
     if mode.walk is not None or value.__class__ is not Value or value.aval.dtype.category < dt.FLOAT:
         return value
-    with enable_x64(True):
+    with engine_settings():
         return Value(value.aval, unseen(asarray(program.concrete(was)), asarray(program.concrete(value))))
 
 

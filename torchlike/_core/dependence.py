@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 
 from .derivative import OF_ALL
+from .jax_settings import engine_settings
 from .registry import Plan, shape_struct
 
 
@@ -25,7 +26,7 @@ def dependence(plan: Plan) -> tuple[frozenset[int], ...]:
         if isinstance(plan.op.forward.derivative, OF_ALL):  # no trace has to tell
             plan._depends = (frozenset(given),) * len(plan.outs)
             return plan._depends
-        with jax.enable_x64(True):
+        with engine_settings():
             closed = jax.make_jaxpr(plan.jax)(*(shape_struct(a) for a in plan.avals))
         found = _walk(closed.jaxpr, [frozenset({i}) for i in given], plan.op.compares)
         plan._depends = tuple(found)

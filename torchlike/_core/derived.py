@@ -13,6 +13,7 @@ from jax.custom_derivatives import SymbolicZero
 
 from . import dtype as dt
 from .derivative import Derivative, PiecesDerivative
+from .jax_settings import engine_settings
 from .value import Tracer
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def derived(plan: Plan, *given) -> tuple:
 
     def rule(arrays, tangents):
         changes = {i: t for i, t in zip(places, tangents) if i in moving and not isinstance(t, SymbolicZero)}  # zeros times infinities would count
-        with jax.enable_x64(True):  # JAX may come by when the call is over
+        with engine_settings():  # JAX may come by when the call is over
             outs = call(*arrays)
             if not changes:
                 return outs, tuple(map(jax.numpy.zeros_like, outs))

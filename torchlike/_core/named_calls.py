@@ -14,6 +14,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from .jax_settings import engine_settings
+
 _KERNELS: dict[str, Callable] = {}  # by the names of the calls: kernels `(xp, x)`
 _PREFIX = "torchlike_"
 _DTYPES = (np.dtype(np.float32), np.dtype(np.float64))
@@ -47,5 +49,5 @@ def numpy_form(eqn, inner, steps_of: Callable) -> Callable | None:
 
 @functools.lru_cache(256)
 def _steps(kernel: Callable, dtype: np.dtype, steps_of: Callable) -> list[str]:
-    with jax.enable_x64(True):
+    with engine_settings():
         return steps_of(jax.make_jaxpr(functools.partial(kernel, jnp))(jax.ShapeDtypeStruct((), dtype)).jaxpr)

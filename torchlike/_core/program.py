@@ -14,7 +14,7 @@ import threading
 from collections.abc import Callable, Iterator
 
 import numpy as np
-from jax import enable_x64, lax
+from jax import lax
 from jax.numpy import asarray
 
 from . import device as _device
@@ -25,6 +25,7 @@ from .checks import Check, check_later, raise_failed, raise_failed_checks
 from .derived import derived
 from .dtype import Default, dtype
 from .grad_mode import mode
+from .jax_settings import engine_settings
 from .loops import Loop
 from .registry import Op, View, any_precise_plan, clear_plans, two_devices
 from .silence import silently
@@ -415,7 +416,7 @@ def _run_now(op: Op, values, statics):
         return plan, tuple(Value(a, META_ARRAY) for a in plan.outs)
     plan = op.plan(avals, statics)
     args = [concrete(v) if v.__class__ is Value else v for v in values]
-    with enable_x64(True):  # else JAX would narrow float64 and int64, in silence where its own settings say so
+    with engine_settings():  # else JAX would narrow float64 and int64, in silence where its own settings say so
         arrays = derived(plan, *[asarray(x) if x.__class__ is np.ndarray else x for x in args])
         if not mode.enabled and mode.walk is None:  # jax.grad, too, shall see nothing of what autograd does not see
             arrays = [lax.stop_gradient(x) for x in arrays]
@@ -458,7 +459,7 @@ def move(v: Value, device) -> Value:
 
     from .aval import aval
     array = concrete(v)
-    with jax.enable_x64(True) if is_tracer(array) else beside():
+    with engine_settings() if is_tracer(array) else beside():
         moved = jax.device_put(array, _device.jax_device(device))
     made = Value(aval(v.aval.shape, v.aval.dtype, device), moved)
     made.bounds = v.bounds

@@ -22,6 +22,7 @@ from .aval import FLOAT, INT, NUMBERS, Aval, aval, broadcast_shapes, forget_unus
 from .derivative import Derivative, ElementwiseDerivative, PiecesAgain, PiecesDerivative, PutDerivative, ViewAgain, ViewDerivative
 from .errors import not_implemented
 from .halves import MANY, converted
+from .jax_settings import engine_settings
 from .layout import Examples, Layout, contiguous
 from .room import SPARE, need_count, need_room
 
@@ -154,7 +155,7 @@ def _of_dtype(r, dtype) -> np.ndarray:
 def _interpreted(plan: Plan) -> Callable | None:
     from . import numpy_lax  # imported at first use: most programs never interpret a jaxpr
 
-    with jax.enable_x64(True):
+    with engine_settings():
         jaxpr = jax.make_jaxpr(plan.jax)(*(shape_struct(a) for a in plan.avals))
         if numpy_lax.supported(jaxpr) is not None:
             return None
@@ -328,7 +329,7 @@ def device_rank(avals, device) -> int:
 
 def infer(run: Callable, avals) -> tuple | list:
     """Result shapes and dtypes by tracing; JAX's shape errors become RuntimeError, as torch raises."""
-    with jax.enable_x64(True):
+    with engine_settings():
         try:
             out = jax.eval_shape(run, *(shape_struct(a) for a in avals))
         except (TypeError, ValueError) as e:

@@ -9,6 +9,8 @@ import jax
 import numpy as np
 from jax.extend.core import get_opaque_trace_state
 
+from .jax_settings import engine_settings
+
 with jax.core.eval_context():
     _NONE = get_opaque_trace_state(convention="torchlike")
 _ZERO = np.float32(0)
@@ -30,7 +32,7 @@ def is_clean() -> bool:
 def beside() -> Iterator[None]:
     """What JAX does here for the engine is done now, with numbers of 64 bits, whatever trace the user's code is under. A trace would take it as a part
     of the user's function, and a tensor of the code around would be left with a tracer."""
-    with jax.core.eval_context(), jax.enable_x64(True):
+    with jax.core.eval_context(), engine_settings():
         yield
 
 

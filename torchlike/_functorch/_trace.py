@@ -17,6 +17,7 @@ from .._core import program, program_info
 from .._core.aval import COMPLEX, FLOAT, INT, Aval, aval
 from .._core.grad_mode import mode
 from .._core.graph import Node
+from .._core.jax_settings import engine_settings
 from .._core.layout import Layout, contiguous, example
 from .._core.registry import Plan
 from .._core.value import Value
@@ -278,7 +279,7 @@ class Trace(program.Program):
                 rows = ([] if first is None else [first]) + [redraw() for _ in range(self.size - (first is not None))]
                 arrays = [program.concrete(r) for r in rows]
                 if any(map(program.is_tracer, arrays)):
-                    with jax.enable_x64(True):
+                    with engine_settings():
                         made = jax.numpy.stack(arrays)
                 else:
                     made = np.stack([np.asarray(a) for a in arrays])

@@ -8,6 +8,7 @@ import jax
 import numpy as np
 
 from .._core.grad_mode import mode
+from .._core.jax_settings import engine_settings
 from .._core.traces import is_clean
 from .._core.value import Value, is_tracer
 from .._tensor import Tensor
@@ -86,7 +87,7 @@ class _Call:
         value = _value(a)
         kind = value.aval.dtype.np
         if a.dtype.is_floating_point or a.dtype.is_complex:
-            with jax.enable_x64(True):
+            with engine_settings():
                 return jax.numpy.zeros(a.shape, kind) if g is None else _fitted(g, value.aval, i, self.cls.__name__).jax()
         return np.zeros(tuple(a.shape), jax.dtypes.float0)
 

@@ -13,6 +13,7 @@ import numpy as np
 from jax import lax
 from jax.experimental import io_callback
 
+from .._core.jax_settings import engine_settings
 from .._core.traces import called_back
 
 _PAIRS = {np.dtype(np.int64): (2,), np.dtype(np.uint64): (2,), np.dtype(np.float64): (2,), np.dtype(np.complex128): (2, 2)}  # dimensions that bits add
@@ -28,7 +29,7 @@ def at_each_run(f: Callable, results: list[jax.ShapeDtypeStruct], *arrays) -> li
     def alone(*xs):
         with called_back():
             return f(*xs)
-    with jax.enable_x64(True):
+    with engine_settings():
         return _called(functools.partial(io_callback, ordered=True), alone, results, map(lax.stop_gradient, arrays))
 
 

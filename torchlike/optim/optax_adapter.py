@@ -8,6 +8,7 @@ from typing import Any
 
 import jax
 
+from .._core.jax_settings import engine_settings
 from .._core.registry import Op
 from .._tensor import Tensor, apply
 from .optimizer import Optimizer, ParamsT, _use_grad_for_differentiable, closure_loss
@@ -69,7 +70,7 @@ class OptaxOptimizer(Optimizer):
         """The structure of the state, and the state itself unless it was loaded."""
         params = self._params()
         shapes = [jax.ShapeDtypeStruct(tuple(p.shape), p._aval.dtype.np) for p in params]
-        with jax.enable_x64(True):
+        with engine_settings():
             structure = jax.eval_shape(self.transformation.init, self._tree(shapes))
         self._structure = jax.tree_util.tree_structure(structure)
         self._rate = _rate_position(structure)

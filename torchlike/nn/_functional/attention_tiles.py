@@ -128,7 +128,7 @@ class _Call:
     """What forward and backward have in common: operands by heads, wide, and how the heads are gone through."""
 
     def __init__(self, q, k, v, mask, scale: float, causal: bool):
-        self.batch, self.kind = q.shape[:-2], jnp.promote_types(q.dtype, np.float32)
+        self.batch, self.kind = q.shape[:-2], np.promote_types(q.dtype, np.float32)
         self.tiles = Tiles.of(q.shape[-2], k.shape[-2], causal)
         self.q = self.by_heads(q) * np.asarray(scale, self.kind)
         self.k, self.v = self.by_heads(k), self.by_heads(v)

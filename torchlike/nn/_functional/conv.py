@@ -25,7 +25,7 @@ def _numbers(n: int):
 
 def _wide(x, b):
     """The dtype in which a convolution of x and its bias are added: 16-bit floats are rounded once, after it."""
-    return x.dtype if b is None or not jnp.issubdtype(x.dtype, jnp.floating) else jnp.promote_types(x.dtype, jnp.float32)
+    return x.dtype if b is None or not jnp.issubdtype(x.dtype, jnp.floating) else np.promote_types(x.dtype, np.float32)
 
 
 def _biased(y, b, dtype):
