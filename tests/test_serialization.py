@@ -411,6 +411,17 @@ def test_plain_python_data_without_weights_only(value, writer):
     assert type(loaded) is type(value) and loaded == value
 
 
+@pytest.mark.parametrize("module", ["pathlib", "pathlib._local"])  # where Python has paths' classes, and where Python 3.13 has them
+def test_paths_of_every_python(module):
+    """In files of PyTorch's oldest kind, which are pickles one after the other."""
+    f = io.BytesIO()
+    torch.save([pathlib.PurePosixPath("/a/b")], f, _use_new_zipfile_serialization=False)
+    named = f"c{pathlib.PurePosixPath.__module__}\nPurePosixPath\n".encode()
+    assert f.getvalue().count(named) == 1
+    moved = io.BytesIO(f.getvalue().replace(named, f"c{module}\nPurePosixPath\n".encode()))
+    assert torchlike.load(moved, weights_only=False) == [pathlib.PurePosixPath("/a/b")]
+
+
 def test_numpy_arrays_without_weights_only():
     arrays = [np.arange(6.0).reshape(2, 3), np.array(["a", "bc"]), np.array([1, "x", None], dtype=object)]
     loaded, _ = through("torch", "torchlike", lambda lib: arrays, weights_only=False)

@@ -214,9 +214,13 @@ def _imported_class(module: str, name: str) -> type | None:
     return value
 
 
+# the last two from Python 3.13 on
+_OF_EVERY_CLASS = {"__module__", "__doc__", "__dict__", "__weakref__", "__static_attributes__", "__firstlineno__"}
+
+
 def _is_marker(cls: type) -> bool:
     """Whether a class stands for itself (`inspect.Parameter.empty`): it has nothing that could run."""
-    return type(cls) is type and cls.__mro__ == (cls, object) and vars(cls).keys() <= {"__module__", "__doc__", "__dict__", "__weakref__"}
+    return type(cls) is type and cls.__mro__ == (cls, object) and vars(cls).keys() <= _OF_EVERY_CLASS
 
 
 def _free(value: Any) -> Resolved:
@@ -334,7 +338,8 @@ def _register_python() -> None:
     for cls in (datetime.datetime, datetime.date, datetime.time, datetime.timedelta, datetime.timezone):
         data(cls)
     for cls in (pathlib.PurePosixPath, pathlib.PureWindowsPath, type(pathlib.Path())):
-        data(cls)
+        for module in ("pathlib", "pathlib._local"):  # where files that Python 3.13 wrote have them
+            data(cls, module)
     for cls in (argparse.Namespace, types.SimpleNamespace):
         data(cls, state="dict")
     data(uuid.UUID, state="method")

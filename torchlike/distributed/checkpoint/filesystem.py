@@ -16,7 +16,7 @@ from ..._functions import torch
 from ..._serialization import names
 from ..._serialization.pickler import Pickler
 from ..._serialization.tensors import TensorSaver
-from ..._serialization.unpickler import Resolved, Unpickler
+from ..._serialization.unpickler import Unpickler
 from ..._tensor import Size, Tensor
 from ...serialization import load, save
 from ..tensor import DTensor, Shard
@@ -175,7 +175,7 @@ class FileSystemReader:
     def read_metadata(self) -> Metadata:
         """What `.metadata` says. Only data is made of it: nothing that the file names is called."""
         with open(self.path / ".metadata", "rb") as stream:
-            found = Unpickler(stream, _resolve, _no_storage).load()
+            found = Unpickler(stream, names.resolve_class, _no_storage).load()
         if not isinstance(found, Metadata):
             raise pickle.UnpicklingError(f"{self.path / '.metadata'} is not the metadata of a checkpoint")
         found.storage_meta = getattr(found, "storage_meta", None) or StorageMeta()
@@ -212,10 +212,6 @@ class FileSystemReader:
                 made[tuple(slice(first - o, end - o) for (first, end), o in zip(common, begin))] = \
                     block[tuple(slice(first - o, end - o) for (first, end), o in zip(common, chunk.offsets))]
         return made
-
-
-def _resolve(module: str, name: str) -> Resolved:
-    return names.resolve_class("pathlib" if module.startswith("pathlib.") else module, name)
 
 
 def _no_storage(pid: Any) -> Any:

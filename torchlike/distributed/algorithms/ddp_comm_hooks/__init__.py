@@ -24,16 +24,17 @@ def _low_rank(model: Any, state: Any, hook: Any, rank: int) -> None:
 class DDPCommHookType(enum.Enum):
     """The hooks that have a name. `value(model=..., state=process_group)` lets a model's gradients travel so."""
 
-    ALLREDUCE = partial(_plain, hook=default.allreduce_hook)
-    FP16_COMPRESS = partial(_plain, hook=default.fp16_compress_hook)
-    BF16_COMPRESS = partial(_plain, hook=default.bf16_compress_hook)
-    QUANTIZE_PER_TENSOR = partial(_plain, hook=quantization.quantization_pertensor_hook)
-    QUANTIZE_PER_CHANNEL = partial(_plain, hook=quantization.quantization_perchannel_hook)
-    POWER_SGD = partial(_low_rank, hook=powerSGD.powerSGD_hook, rank=1)
-    POWER_SGD_RANK2 = partial(_low_rank, hook=powerSGD.powerSGD_hook, rank=2)
-    BATCHED_POWER_SGD = partial(_low_rank, hook=powerSGD.batched_powerSGD_hook, rank=1)
-    BATCHED_POWER_SGD_RANK2 = partial(_low_rank, hook=powerSGD.batched_powerSGD_hook, rank=2)
-    NOOP = partial(_plain, hook=debugging.noop_hook)
+    # to Python 3.13 a partial function is a method, unless it is said to be a member
+    ALLREDUCE = enum.member(partial(_plain, hook=default.allreduce_hook))
+    FP16_COMPRESS = enum.member(partial(_plain, hook=default.fp16_compress_hook))
+    BF16_COMPRESS = enum.member(partial(_plain, hook=default.bf16_compress_hook))
+    QUANTIZE_PER_TENSOR = enum.member(partial(_plain, hook=quantization.quantization_pertensor_hook))
+    QUANTIZE_PER_CHANNEL = enum.member(partial(_plain, hook=quantization.quantization_perchannel_hook))
+    POWER_SGD = enum.member(partial(_low_rank, hook=powerSGD.powerSGD_hook, rank=1))
+    POWER_SGD_RANK2 = enum.member(partial(_low_rank, hook=powerSGD.powerSGD_hook, rank=2))
+    BATCHED_POWER_SGD = enum.member(partial(_low_rank, hook=powerSGD.batched_powerSGD_hook, rank=1))
+    BATCHED_POWER_SGD_RANK2 = enum.member(partial(_low_rank, hook=powerSGD.batched_powerSGD_hook, rank=2))
+    NOOP = enum.member(partial(_plain, hook=debugging.noop_hook))
 
 
 def register_ddp_comm_hook(comm_hook_type: DDPCommHookType, model: Any, state: Any = None) -> None:
