@@ -225,6 +225,8 @@ def forms(function: str, method: bool) -> tuple[tuple[Form, ...], bool]:
         texts = list(dict.fromkeys(map(_as_method, written[function]))) if method else written[function]
     if texts is not None:
         return tuple([Form(text, function.rstrip("_") in _NUMBERS_TOO) for text in texts]), True
+    if function == "nonzero":  # whose schema says nothing of `as_tuple`
+        return (), False
     found = [s for s in schemas(function) if not any(name.startswith("out") for name in s.names)]
     text = _of_schema(found[0], method) if len(found) == 1 else None
     if text is None:

@@ -113,9 +113,9 @@ def _find(op: Op, input: Tensor, dim: int | None, keep_order: bool, inverse: boo
     if input.requires_grad and mode.enabled:
         values = apply(op, (values, input))
     if dim:  # torch finds the slices first in memory, and moves their dimension back
-        shape, d = tuple(values.shape), dim % values.ndim
-        strides = contiguous_strides((shape[d], *shape[:d], *shape[d + 1:]))
-        values._layout = Layout(shape, (*strides[1:d + 1], strides[0], *strides[d + 1:]))
+        sizes, d = tuple(values.shape), dim % values.ndim
+        strides = contiguous_strides((sizes[d], *sizes[:d], *sizes[d + 1:]))
+        values._layout = Layout(sizes, (*strides[1:d + 1], strides[0], *strides[d + 1:]))
     out = [values]
     if inverse:
         group = _places(new)
