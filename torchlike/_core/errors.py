@@ -29,7 +29,7 @@ def not_implemented(kernel: str, dtype) -> NotImplementedError:
 
 _OF_C = {"dtype": "torch.dtype", "device": "torch.device", "Size": "torch.Size", "layout": "torch.layout", "memory_format": "torch.memory_format",
          "finfo": "torch.finfo", "iinfo": "torch.iinfo", "Generator": "torch._C.Generator"}  # classes that PyTorch has written in C++
-_MADE_BY_PYTHON = 1 << 9  # Py_TPFLAGS_HEAPTYPE
+_HEAP, _IMMUTABLE = 1 << 9, 1 << 8  # Py_TPFLAGS_HEAPTYPE, which classes written in Python are, and in C some, ..._IMMUTABLETYPE, which only those in C are
 
 
 def class_name(x: object) -> str:
@@ -38,4 +38,4 @@ def class_name(x: object) -> str:
     module = getattr(cls, "__module__", "builtins")
     if module in ("torch", "torch._C"):
         return _OF_C.get(cls.__name__, cls.__name__)
-    return cls.__name__ if cls.__flags__ & _MADE_BY_PYTHON or module == "builtins" else f"{module}.{cls.__name__}"
+    return cls.__name__ if cls.__flags__ & (_HEAP | _IMMUTABLE) == _HEAP or module == "builtins" else f"{module}.{cls.__name__}"
