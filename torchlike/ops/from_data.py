@@ -169,8 +169,8 @@ def _leaves(data, shape, depth, out, dtype) -> None:
             data = _element(data, dtype)
         elif isinstance(data, np.ndarray):
             if data.ndim:
-                raise TypeError("only 0-dimensional arrays can be converted to Python scalars")
-            data = data[()]
+                complex(data)  # which NumPy refuses; older ones only warn where it has one element
+            data = data.reshape(())[()]
         out.append(data)
         return
     if isinstance(data, np.ndarray):
