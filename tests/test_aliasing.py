@@ -229,6 +229,18 @@ def test_edit_of_leaf_is_refused(torch):
 
 
 @same
+def test_expanded_memory_takes_numbers_and_no_tensors(torch):
+    """An assignment of a number fills, where each element may be written twice; one of a tensor, of one element too, copies."""
+    def assigned(index, value):
+        x = torch.arange(3.0)[:, None].expand(3, 2)
+        x[index] = value
+        return x
+    s = torch.tensor(5.0)
+    return [caught(lambda: assigned(index, value)) for value in (s, 5.0, s.mean().sigmoid(), torch.ones(2, 2))  # noqa: B023
+            for index in (slice(1, 3), 1, slice(None), (0, 0), (slice(None), 0))]
+
+
+@same
 def test_expanded_memory_refuses_edit(torch):
     x = torch.ones(3, 1)
     y = x.expand(3, 4)

@@ -291,7 +291,7 @@ def setitem(self: Tensor, index, value) -> None:
         shape = t._value.aval.shape
         if value._value.aval.ndim > len(shape):
             value = _without_leading_ones(value, shape)
-        if not value._value.aval.shape and t.__class__ is Tensor is value.__class__:
+        if not value._value.aval.shape and t.__class__ is Tensor is value.__class__ and not overlapping(t._layout):
             filled_by(t, value)
             return
         apart = value._storage is None or value._storage is not t._storage
