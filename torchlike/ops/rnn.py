@@ -112,9 +112,9 @@ def _weights(xp, dx, du, x, h_before, w_ih, needs, plan):
 # -- LSTM ------------------------------------------------------------------------------------------------------------------
 
 
-def _lstm(xp, x, h0, c0, w_ih, w_hh, b_ih, b_hh, mask, k, reverse):
+def _lstm(xp, x, h0, c0, w_ih, w_hh, b_ih, b_hh, mask, k, reverse, w_hr=None):
     """(hidden states, last h, last c, cell states, gates after their activation in the order i f g o)."""
-    n = h0.shape[-1]
+    n = c0.shape[-1]
     (gx, bias), wt = _projection(xp, x, w_ih, _total(b_ih, b_hh)), w_hh.T
     half = np.repeat(np.asarray([0.5, 0.5, 1, 0.5], x.dtype), n)  # one tanh for all gates: sigmoid(x) is (1 + tanh(x / 2)) / 2
 
@@ -124,6 +124,8 @@ def _lstm(xp, x, h0, c0, w_ih, w_hh, b_ih, b_hh, mask, k, reverse):
         i, f, cell, o = _parts(gates, n)
         c2 = f * c + i * cell
         h2 = o * xp.tanh(c2)
+        if w_hr is not None:
+            h2 = xp.matmul(h2, w_hr.T)
         c2, h2 = _keep(xp, m, c2, c), _keep(xp, m, h2, h)
         return (h2, c2), (h2, c2, gates)
     (h, c), (hs, cs, gates) = _replacing(xp, step, (h0[k], c0[k]), (gx, mask), reverse)
@@ -131,27 +133,36 @@ def _lstm(xp, x, h0, c0, w_ih, w_hh, b_ih, b_hh, mask, k, reverse):
 
 
 def _lstm_vjp(xp, x, h0, c0, w_ih, w_hh, b_ih, b_hh, mask, out0, out3, out4, k, reverse, needs, plan, g0=None, g1=None, g2=None, g3=None, g4=None):
-    n, gates = h0.shape[-1], out4
+    return _lstm_gradients(xp, x, h0, c0, w_ih, w_hh, None, mask, out0, out3, out4, k, reverse, needs, plan, g0, g1, g2, g3, g4)
+
+
+def _lstm_gradients(xp, x, h0, c0, w_ih, w_hh, w_hr, mask, hs, cs, gates, k, reverse, needs, plan, g0, g1, g2, g3, g4) -> tuple:
+    """The gradients of an LSTM's arguments, `w_hr` among them where hidden states are projected."""
+    n = c0.shape[-1]
     i, f, cell, o = _parts(gates, n)
-    t = xp.tanh(out3)
+    t = xp.tanh(cs)
     slopes = i * (1 - i), f * (1 - f), 1 - cell * cell, o * (1 - o)
     join = lambda *parts: _masked(xp, mask, xp.concatenate([slope * part for slope, part in zip(slopes, parts)], -1))
-    share = join(cell, _previous(xp, c0[k], out3, reverse), i, t)
+    share = join(cell, _previous(xp, c0[k], cs, reverse), i, t)
     extra = None if g4 is None else join(*_parts(g4, n))
 
     def step(carry, now):
         dh, dc = carry
         share, gh, gc, to_cell, gates, extra, m = now
         dh, dc = _total(dh, gh), _total(dc, gc)
-        inner = dc + dh * to_cell
-        dz = _total(xp.concatenate([inner, inner, inner, dh], -1) * share, extra)
-        return (_keep(xp, m, xp.matmul(dz, w_hh), dh), _keep(xp, m, inner * gates[:, n:2 * n], dc)), (dz,)
-    zero = xp.zeros_like(h0[k])
-    start = zero if g1 is None else g1[0], zero if g2 is None else g2[0]
-    (dh, dc), (dz,) = _replacing(xp, step, start, (share, g0, g3, o * (1 - t * t), gates, extra, mask), not reverse)
-    before = _previous(xp, h0[k], out0, reverse)
-    gx, *rest = _weights(xp, dz, dz, x, before, w_ih, (needs[0], *needs[3:7]), plan)
-    return gx, _one(h0, dh, k, xp), _one(c0, dc, k, xp), *rest, None
+        whole = dh if w_hr is None else xp.matmul(dh, w_hr)
+        inner = dc + whole * to_cell
+        dz = _total(xp.concatenate([inner, inner, inner, whole], -1) * share, extra)
+        return (_keep(xp, m, xp.matmul(dz, w_hh), dh), _keep(xp, m, inner * gates[:, n:2 * n], dc)), (dz,) if w_hr is None else (dh, dz)
+    start = xp.zeros_like(h0[k]) if g1 is None else g1[0], xp.zeros_like(c0[k]) if g2 is None else g2[0]
+    (dh, dc), (*dhs, dz) = _replacing(xp, step, start, (share, g0, g3, o * (1 - t * t), gates, extra, mask), not reverse)
+    before = _previous(xp, h0[k], hs, reverse)
+    gradients = list(_weights(xp, dz, dz, x, before, w_ih, (needs[0], *needs[3:7]), plan))
+    gradients[1:1] = _one(h0, dh, k, xp), _one(c0, dc, k, xp)
+    if w_hr is not None:
+        flat = lambda a: a.reshape(-1, a.shape[-1])
+        gradients.append(of_columns(xp, flat(_masked(xp, mask, dhs[0])), flat(o * t), plan) if needs[7] else None)
+    return *gradients, None
 
 
 def _results(x, h0, states: int, *more) -> list:
@@ -167,47 +178,11 @@ LSTM = Op("lstm_sequence", _lstm, vjp=_lstm_vjp, torch_name="LstmBackward0",
 
 
 def _projected_lstm(xp, x, h0, c0, w_ih, w_hh, b_ih, b_hh, w_hr, mask, k, reverse):
-    """(hidden states, last h, last c, cell states, gates after their activation in the order i f g o)."""
-    n = c0.shape[-1]
-    (gx, bias), wt, out = _projection(xp, x, w_ih, _total(b_ih, b_hh)), w_hh.T, w_hr.T
-    half = np.repeat(np.asarray([0.5, 0.5, 1, 0.5], x.dtype), n)
-
-    def step(carry, now):
-        (h, c), (g, m) = carry, now
-        gates = xp.tanh(_total(g + xp.matmul(h, wt), bias) * half) * half + (1 - half)
-        i, f, cell, o = _parts(gates, n)
-        c2 = f * c + i * cell
-        h2 = xp.matmul(o * xp.tanh(c2), out)
-        c2, h2 = _keep(xp, m, c2, c), _keep(xp, m, h2, h)
-        return (h2, c2), (h2, c2, gates)
-    (h, c), (hs, cs, gates) = _replacing(xp, step, (h0[k], c0[k]), (gx, mask), reverse)
-    return [hs, h[None], c[None], cs, gates]
+    return _lstm(xp, x, h0, c0, w_ih, w_hh, b_ih, b_hh, mask, k, reverse, w_hr)
 
 
 def _projected_lstm_vjp(xp, x, h0, c0, w_ih, w_hh, b_ih, b_hh, w_hr, mask, out0, out3, out4, k, reverse, needs, plan, g0=None, g1=None, g2=None, g3=None, g4=None):
-    n, gates = c0.shape[-1], out4
-    i, f, cell, o = _parts(gates, n)
-    t = xp.tanh(out3)
-    slopes = i * (1 - i), f * (1 - f), 1 - cell * cell, o * (1 - o)
-    join = lambda *parts: _masked(xp, mask, xp.concatenate([slope * part for slope, part in zip(slopes, parts)], -1))
-    share = join(cell, _previous(xp, c0[k], out3, reverse), i, t)
-    extra = None if g4 is None else join(*_parts(g4, n))
-
-    def step(carry, now):
-        dh, dc = carry
-        share, gh, gc, to_cell, gates, extra, m = now
-        dh, dc = _total(dh, gh), _total(dc, gc)
-        whole = xp.matmul(dh, w_hr)
-        inner = dc + whole * to_cell
-        dz = _total(xp.concatenate([inner, inner, inner, whole], -1) * share, extra)
-        return (_keep(xp, m, xp.matmul(dz, w_hh), dh), _keep(xp, m, inner * gates[:, n:2 * n], dc)), (dh, dz)
-    start = xp.zeros_like(h0[k]) if g1 is None else g1[0], xp.zeros_like(c0[k]) if g2 is None else g2[0]
-    (dh, dc), (dhs, dz) = _replacing(xp, step, start, (share, g0, g3, o * (1 - t * t), gates, extra, mask), not reverse)
-    before = _previous(xp, h0[k], out0, reverse)
-    gx, *rest = _weights(xp, dz, dz, x, before, w_ih, (needs[0], *needs[3:7]), plan)
-    flat = lambda a: a.reshape(-1, a.shape[-1])
-    g_hr = of_columns(xp, flat(_masked(xp, mask, dhs)), flat(o * t), plan) if needs[7] else None
-    return gx, _one(h0, dh, k, xp), _one(c0, dc, k, xp), *rest, g_hr, None
+    return _lstm_gradients(xp, x, h0, c0, w_ih, w_hh, w_hr, mask, out0, out3, out4, k, reverse, needs, plan, g0, g1, g2, g3, g4)
 
 
 def _projected_lstm_results(x, h0, c0, w_ih, w_hh, b_ih, b_hh, w_hr, mask, k, reverse) -> list:
