@@ -159,3 +159,14 @@ def test_words_about_wrong_calls(torch, text):
     names = {"torch": torch, "t": torch.ones(3), "F": torch.nn.functional, "np": np}
     found = str(said(eval, text, names)).split("\n")[0]
     return found.split(", but expected")[0]
+
+
+WITHOUT_DIMENSIONS = """s.cummax(d); s.cummin(d); s.unbind(d); s.roll(1, d); s.roll((1, 1), (d, 0)); torch.linalg.cross(s, s, dim=d); torch.cross(s, s, d); s.stride(d)
+torch.unique(s, dim=d); torch.unique_consecutive(s, dim=d); torch.slice_scatter(s, s, d); torch.select_scatter(s, s, d, 0); torch.trapezoid(s, dim=d)
+torch.ones(0).roll(1, d); torch.tensor(1).softmax(d); torch.ones(2, dtype=torch.int64).log_softmax(d)"""
+
+
+@pytest.mark.parametrize("text", [x.strip() for x in WITHOUT_DIMENSIONS.replace("\n", ";").split(";")])
+@same
+def test_words_about_dimensions_of_a_tensor_without_any(torch, text):
+    return [str(said(eval, text, {"torch": torch, "s": torch.tensor(1.0), "d": d})).split("\n")[0] for d in (0, -1, 1, 100, -5)]

@@ -37,6 +37,13 @@ def as_dim(dim, ndim: int) -> int:
     return dim + n if dim < 0 else dim
 
 
+def as_own_dim(dim, ndim: int) -> int:
+    """A dimension as 0 <= dim < ndim, of what has dimensions: functions that read a size there take no 0-dim tensors."""
+    if not ndim:
+        raise IndexError(f"Dimension specified as {as_int(dim, 'dim')} but tensor has no dimensions")
+    return as_dim(dim, ndim)
+
+
 def flag(x) -> bool:
     """x, where it is True or False: the wrapper says which argument is not."""
     if x.__class__ is not bool:

@@ -584,6 +584,8 @@ class Tensor(Fields, metaclass=Shown):
         if dim is None:
             return strides
         if not -len(strides) <= dim < len(strides):
+            if not strides:
+                raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
             raise IndexError(f"Dimension out of range (expected to be in range of [{-len(strides)}, {len(strides) - 1}], but got {dim})")
         return strides[dim]
 

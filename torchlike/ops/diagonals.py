@@ -71,6 +71,8 @@ def _replace(name: str, input: Tensor, src: Tensor, op, numbers: tuple, statics:
 @public()
 def select_scatter(input, src: Tensor, dim: int, index: int) -> Tensor:
     """input with element `index` along dim replaced by src."""
+    if not input.ndim:
+        raise IndexError("select() cannot be applied to a 0-dim tensor.")
     d = as_dim(dim, input.ndim)
     n, index = input.shape[d], as_int(index, "index", symbolic=True)
     if not -n <= index < n:
@@ -83,6 +85,8 @@ def select_scatter(input, src: Tensor, dim: int, index: int) -> Tensor:
 @public(out=True)
 def slice_scatter(input, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Tensor:
     """input with the slice start:end:step along dim replaced by src."""
+    if not input.ndim:
+        raise IndexError("slice() cannot be applied to a 0-dim tensor.")
     d, step = as_dim(dim, input.ndim), as_int(step, "step", symbolic=True)
     if step <= 0:
         raise RuntimeError("slice step must be positive")

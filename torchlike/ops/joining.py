@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from .._arguments import as_dim, as_int, as_size, distinct, listed_dims, need_tensors, refuse_huge
+from .._arguments import as_dim, as_int, as_own_dim, as_size, distinct, listed_dims, need_tensors, refuse_huge
 from .._core import device as dev
 from .._core import dtype as dt
 from .._core import program
@@ -384,9 +384,9 @@ def roll(input, shifts, dims=None) -> Tensor:
     dims = tuple(dims) if isinstance(dims, (tuple, list)) else (dims,)
     if len(shifts) != len(dims):
         raise RuntimeError(f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{len(dims)}")
-    if not input.ndim:
-        raise IndexError("Dimension specified as 0 but tensor has no dimensions")
-    dims, shape = tuple(as_dim(d, input.ndim) for d in dims), input._value.aval.shape
+    if not input.numel():
+        return named(input.clone(), "RollBackward0", input)  # torch does not look at the dimensions of no elements
+    dims, shape = tuple(as_own_dim(d, input.ndim) for d in dims), input._value.aval.shape
     out = apply(_ROLL, (input,), (shifts, dims))
     if _all_channels_last([input], shape) and all(k % shape[d] for k, d in zip(shifts, dims)):  # two parts joined
         out._layout = Layout(shape, channels_last_strides(shape), 0)

@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 
-from .._arguments import as_dim, as_int, need_tensor
+from .._arguments import as_dim, as_int, as_own_dim, need_tensor
 from .._core import dtype as dt
 from .._core.aval import broadcast_shapes
 from .._core.errors import not_implemented
@@ -122,7 +122,7 @@ def linalg_cross(input, other, *, dim: int = -1) -> Tensor:
     """The cross products of vectors of three along dim."""
     if input.ndim != other.ndim:
         raise RuntimeError("linalg.cross: inputs must have the same number of dimensions.")
-    d = as_dim(dim, input.ndim)
+    d = as_own_dim(dim, input.ndim)
     sizes = input.shape[d], other.shape[d]
     if sizes != (3, 3):
         raise RuntimeError(f"linalg.cross: inputs dimension {dim} must have length 3. Got {sizes[0]} and {sizes[1]}")

@@ -12,7 +12,7 @@ import numpy as np
 from jax import lax
 from jax import numpy as jnp
 
-from .._arguments import as_dim, as_int, refuse_learnable
+from .._arguments import as_dim, as_int, as_own_dim, refuse_learnable
 from .._core import dtype as dt
 from .._core.arrays import cast
 from .._core.errors import class_name, not_implemented
@@ -314,6 +314,8 @@ def _running_extreme(name, largest):
     def f(input, dim: int) -> made:
         if input.dtype.is_complex:
             raise not_implemented(f"{name}_cpu", input.dtype)
+        if not input.ndim and dim not in (0, -1):
+            raise IndexError(f"{name}(): Expected reduction dim -1 or 0 for scalar but got {as_int(dim, 'dim')}")
         return made(*apply(op, (input,), (as_dim(dim, input.ndim),)))
 
     f.__name__ = f.__qualname__ = name
@@ -453,9 +455,7 @@ def _only_one(x, dx, name: str):
 def trapezoid(y: Tensor, x=None, *, dx=None, dim: int = -1) -> Tensor:
     """The integral of y along dim by the trapezoidal rule, at points x or dx apart."""
     dx = _only_one(x, dx, "trapezoid")
-    if not y.ndim:
-        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
-    d = as_dim(dim, y.ndim)
+    d = as_own_dim(dim, y.ndim)
     if not y.shape[d]:
         return y.new_zeros([*y.shape[:d], *y.shape[d + 1:]])
     if x is None and y.dtype is not dt.bool_:  # in this order sums of integers of 8 bits are int64

@@ -9,7 +9,7 @@ import numpy as np
 from jax import lax, vmap
 from jax import numpy as jnp
 
-from .._arguments import as_dim
+from .._arguments import as_own_dim
 from .._core import dtype as dt
 from .._core import program
 from .._core.arrays import cast
@@ -137,8 +137,8 @@ def _real(name: str, input: Tensor) -> None:
 def _checked_dim(input: Tensor, dim: int | None) -> int | None:
     if dim is None:
         return None
-    d = as_dim(dim, input.ndim)
-    if input.ndim and not input.numel():
+    d = as_own_dim(dim, input.ndim)
+    if not input.numel():
         if input.shape[d]:
             raise RuntimeError("There are 0 sized dimensions, and they aren't selected, so unique cannot be applied")
         if list(input.shape).count(0) > 1:

@@ -397,9 +397,9 @@ def _pieces(t: Tensor, op: Pieces, statics: tuple, view: View, places: list[tupl
 def unbind(input, dim: int = 0) -> tuple[Tensor, ...]:
     """The slices along dim, without that dimension."""
     shape = input._value.aval.shape
+    d = as_dim(dim, len(shape))
     if not shape:
         raise IndexError("Dimension specified as 0 but tensor has no dimensions")
-    d = as_dim(dim, len(shape))
     if _cut_at_once(input, shape[d]):
         return _several("Unbind", _pieces(input, _UNBIND_ALL, (d,), _UNBIND, [(d, i) for i in range(shape[d])]))
     many = shape[d] > MANY

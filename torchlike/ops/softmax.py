@@ -71,9 +71,9 @@ def _normalized(op, name):
         if dtype is not None:
             input = input.to(_check_dtype(dtype))
         a = input._value.aval
+        d = as_dim(dim, a.ndim)
         if a.dtype.category != dt.FLOAT and a.numel:
             raise not_implemented(f"{name}_lastdim_kernel_impl", a.dtype)
-        d = as_dim(dim, a.ndim)
         return apply(op, (input,), (d if a.ndim else None,))
     f.__name__ = f.__qualname__ = name
     f.__doc__ = f"{name} over dim; dtype converts the input first."
