@@ -159,3 +159,17 @@ def test_index_reduce_rounds_at_each_step(dim, dtype, kind):
     with executor.tier(kind):
         got = run(tl)
     np.testing.assert_array_equal(got, run(torch))
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_thresholds_are_rounded_as_what_they_are_compared_with(dtype):
+    def run(t):
+        found = []
+        for limit in (0.3, 0.1, 1 / 3, 2.7, 1e-3):
+            for f in (t.nn.functional.hardshrink, lambda x, b: x.clamp(-b, b), lambda x, b: x.clamp(min=b), lambda x, b: x.clamp(max=-b)):
+                x = t.tensor([limit, -limit, limit * 2, -limit * 2, limit / 2, 0.0], dtype=getattr(t, dtype), requires_grad=True)
+                y = f(x, limit)
+                y.sum().backward()
+                found += [y.detach().float().numpy(), x.grad.float().numpy()]
+        return np.stack(found)
+    np.testing.assert_array_equal(run(tl), run(torch))

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+from typing import TYPE_CHECKING
 
 import jax
 import jax.numpy as jnp
@@ -10,6 +11,9 @@ import jax.numpy as jnp
 from .._core import derived, executable, executor
 from .._core.aval import BOOL, COMPLEX, FLOAT, INT
 from .._core.registry import Op
+
+if TYPE_CHECKING:
+    from ._called import Called
 
 MOST = 512  # operations kept for calls that return
 _count = itertools.count()
@@ -19,17 +23,29 @@ class Steps:
     """Recorded steps as a function of inputs and numbers. `needs`: which inputs of a step carry gradients, by its first
     result; the others are cut off, so that derivatives of the whole see detach() and no_grad() as they were."""
 
-    def __init__(self, steps: list, needs: dict):
+    def __init__(self, steps: list, needs: dict, functions: list[Called]):
+        self.functions = functions  # in the order of their ends
         self.steps = [executable.Step((s.plan, needs.get(s.out)), s.refs, s.out) for s in steps]
-        kinds = [r for s in steps for r in s.refs if r.__class__ is not int]
-        self.n_floats = sum(2 if r is COMPLEX else r is FLOAT for r in kinds)
-        self.n_ints = sum(r is INT or r is BOOL for r in kinds)
+        self.n_floats, self.n_ints = _numbers(steps)
 
     def __call__(self, inputs, numbers, wanted: list[int], cut: bool) -> list:
         env: list = []
         floats, ints = numbers[:self.n_floats], numbers[self.n_floats:]
-        executable.evaluate(self.steps, env, inputs.__getitem__, floats, ints, _cut_run if cut else _run)
+        run, steps = _cut_run if cut else _run, self.steps
+        for f in self.functions if derived.state.differentiating else ():
+            n = next((i for i, s in enumerate(steps) if s.out >= f.end), len(steps))
+            n_floats, n_ints = _numbers(steps[:n])
+            executable.evaluate(steps[:n], env, inputs.__getitem__, floats, ints, run)
+            f.again(env, inputs)
+            steps, floats, ints = steps[n:], floats[n_floats:], ints[n_ints:]
+        executable.evaluate(steps, env, inputs.__getitem__, floats, ints, run)
         return [env[r] if r >= 0 else inputs[-1 - r] for r in wanted]
+
+
+def _numbers(steps: list) -> tuple[int, int]:
+    """How many floats and integers steps take."""
+    kinds = [r for s in steps for r in s.refs if r.__class__ is not int]
+    return sum(2 if r is COMPLEX else r is FLOAT for r in kinds), sum(r is INT or r is BOOL for r in kinds)
 
 
 def _run(step):
@@ -55,12 +71,13 @@ class Mapped(Op):
 
     carries_tangents = True  # the traced function computed its results' tangents as further results
 
-    def __init__(self, name: str, steps: list, forward_end: int, needs: dict, axes: list, outs: list, spread: list, avals: list,
+    def __init__(self, name: str, steps: list, forward_end: int, needs: dict, functions: list[Called], axes: list, outs: list, spread: list, avals: list,
                  grads: dict, marks: list, positions: list):
         super().__init__(f"vmap_{name}_{next(_count)}", self._forward, shape=self._shape, numpy=None)
         self.stable = False
         self.torch_name = "VmapBackward"
-        self.forward_steps, self.all_steps = Steps([s for s in steps if s.out < forward_end], {}), Steps(steps, needs)
+        self.forward_steps = Steps([s for s in steps if s.out < forward_end], {}, [f for f in functions if f.end <= forward_end])
+        self.all_steps = Steps(steps, needs, functions)
         self.axes, self.outs, self.spread, self.avals = axes, outs, spread, avals
         self.grads, self.marks, self.positions = grads, marks, positions
         self.derivative = _Derivative(self)

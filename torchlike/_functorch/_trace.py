@@ -10,6 +10,7 @@ import os
 import sys
 import weakref
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import jax
 
@@ -23,6 +24,9 @@ from .._core.registry import Plan
 from .._core.value import Value
 from .._tensor import Tensor, _plain_copy
 from ._layers import opened
+
+if TYPE_CHECKING:
+    from ._called import Called
 
 _CONTROL_FLOW = ("vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow. We don't support that yet, please file an "
                  "issue at https://github.com/pytorch/pytorch/issues .")
@@ -165,6 +169,7 @@ class Trace(program.Program):
         self.stacked: dict[int, Value] = {}  # id of a random draw -> the draws of all examples
         self.nodes: set[Node] = set()
         self.boundaries: dict[tuple, Boundary] = {}
+        self.functions: list[Called] = []  # calls of torch.autograd.Function
         self.needs: dict[int, tuple] = {}  # first result of a step -> which of its inputs carry gradients
         self.written: list[tuple] = []
         self.stale: list = []  # views from outside that took a value of this program
@@ -260,6 +265,7 @@ class Trace(program.Program):
         for held, n in zip(self._held(), position[2:]):
             del held[n:]
         self.needs = {out: needs for out, needs in self.needs.items() if out < n_results}
+        self.functions = [f for f in self.functions if f.end <= n_results]
 
     @staticmethod
     def _give_back(known: list) -> None:
@@ -314,6 +320,14 @@ class Trace(program.Program):
         """Derivatives go through these inputs of a step."""
         out = made[0].ref
         self.needs[out] = tuple(map(max, needs, self.needs.get(out, needs)))
+
+    def called(self, cls: type, args: tuple, kwargs: dict, separate: bool, needs: tuple) -> Called:
+        """A Function is called whose derivative is recorded; the result is to be told what it returns."""
+        from ._called import Called  # which stands on what loads this
+        return Called(self, cls, args, kwargs, separate, needs)
+
+    def reference(self, v: Value) -> int:
+        return v.ref if v.epoch is self else self.add_input(v)
 
     # -- what cannot be recorded -----------------------------------------------------------------------------------------
 

@@ -362,10 +362,10 @@ class _Call:
             grad_refs[p] = ref
         self.numbers = [*trace.floats, *trace.ints]
         key = (trace.node, tuple(axes), tuple(outs), tuple(sorted(grad_refs.items())), tuple(marked), forward_end, n_numbers,
-               tuple(sorted(trace.needs.items())) if grads else ())
+               (tuple(sorted(trace.needs.items())), *(f.key() for f in trace.functions)) if grads else ())
         avals = [_aval(trace, r) for r in outs]
-        self.op = mapped(key, lambda: Mapped(name, steps, forward_end, trace.needs, axes, outs, batched, avals, grad_refs, marked,
-                                              positions))
+        functions = trace.functions if grads else []
+        self.op = mapped(key, lambda: Mapped(name, steps, forward_end, trace.needs, functions, axes, outs, batched, avals, grad_refs, marked, positions))
 
     def _add_tangents(self, i: int, t: Tensor) -> None:
         for level, tangent in _tangents.tangents_of(t):

@@ -2,6 +2,9 @@
 what forward does."""
 from __future__ import annotations
 
+import contextlib
+import threading
+from collections.abc import Iterator
 from typing import Any
 
 import jax
@@ -12,6 +15,23 @@ from .._core.jax_settings import engine_settings
 from .._core.traces import is_clean
 from .._core.value import Value, is_tracer
 from .._tensor import Tensor
+
+
+class _State(threading.local):
+    alone = False  # the transforms of torch.func that are open have nothing to do with what is called
+
+
+state = _State()
+
+
+@contextlib.contextmanager
+def alone() -> Iterator[None]:
+    """Inside of the block Functions of tracers are JAX's, whatever torch.func does around it."""
+    before, state.alone = state.alone, True
+    try:
+        yield
+    finally:
+        state.alone = before
 
 
 def concerns(args: tuple) -> bool:
@@ -76,7 +96,7 @@ class _Call:
         backward = cls.vjp if "vjp" in cls.__dict__ and "backward" not in cls.__dict__ else cls.backward
         takes: list = [None] * len(self.result)
         for k, g in zip(self.tensors, grads):
-            takes[k] = None if g.dtype == jax.dtypes.float0 else _of(g)
+            takes[k] = None if g.dtype == jax.dtypes.float0 else _of(_conjugated(g))
         found = backward(ctx, *takes)
         found = list(found) if isinstance(found, (tuple, list)) else [found]
         found += [None] * (len(self.args) - len(found))
@@ -88,8 +108,13 @@ class _Call:
         kind = value.aval.dtype.np
         if a.dtype.is_floating_point or a.dtype.is_complex:
             with engine_settings():
-                return jax.numpy.zeros(a.shape, kind) if g is None else _fitted(g, value.aval, i, self.cls.__name__).jax()
+                return jax.numpy.zeros(a.shape, kind) if g is None else _conjugated(_fitted(g, value.aval, i, self.cls.__name__).jax())
         return np.zeros(tuple(a.shape), jax.dtypes.float0)
+
+
+def _conjugated(x):
+    """torch's gradient of complex numbers is the conjugate of JAX's cotangent."""
+    return jax.lax.conj(x) if jax.numpy.iscomplexobj(x) else x
 
 
 def _of(array) -> Tensor:

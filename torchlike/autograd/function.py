@@ -8,6 +8,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from .._core import program
 from .._core.errors import class_name
 from .._core.grad_mode import mode
 from .._core.graph import OF_FUNCTION, SECOND_BACKWARD, SEVERAL, AccumulateGrad, Node
@@ -194,7 +195,7 @@ class Function:
             call = signature_of(cls.forward).bind(*args, **kwargs)
             call.apply_defaults()
             args, kwargs = call.args, call.kwargs
-        if not _transforming() and _under_jax.concerns(args):
+        if (_under_jax.state.alone or not _transforming()) and _under_jax.concerns(args):
             return _under_jax.applied(cls, args, kwargs, separate, FunctionCtx)
         ruled = cls.vmap is not Function.vmap
         if _transforming() and cls.__module__.split(".")[0] not in ("torch", "torchlike"):
@@ -211,6 +212,8 @@ class Function:
         if recorded and any(need and a._sparse for a, need in zip(args, needs)):
             raise NotImplementedError(f"torchlike: {cls.__name__}.apply of a sparse tensor that requires grad. Hand in its values.")
         tangents = forward_rule[0](cls, args) if forward_rule else ()
+        trace = program.state.program if recorded and mode.watchers else None  # that of vmap would call the function again, see _functorch/_called.py
+        noted = trace.called(cls, args, kwargs, separate, needs) if hasattr(trace, "called") else None
         before, mode.enabled = mode.enabled, False
         try:
             if separate:
@@ -268,10 +271,12 @@ class Function:
                     o._assign(_with_edge(o, node, i))
                 made.append(o)
             else:
-                made.append(_seen(o) if given else o)
+                made.append(o if not given else _seen(o) if noted is None else o.view_as(o))  # there it is another value than the argument
                 made[-1]._edge, made[-1]._out = node, i
         _forbid_writes(cls.__name__, made, dirty)
         _save(ctx, outs, made, node)
+        if noted is not None:
+            noted.returned(made)
         if tangents:
             forward_rule[1](cls, ctx, args, tuple(made), tangents)
         return made[0] if single else tuple(made)

@@ -7,7 +7,7 @@ from .._core.registry import OPS, Elementwise
 from .._public import public
 from .._tensor import Tensor, apply
 from .choosing import choose
-from .elements import held, plain_number
+from .elements import held, plain_number, rounded
 from .limits import within
 
 
@@ -43,8 +43,10 @@ def _is_number(x) -> bool:
 
 def _bound(x, dtype: dt.dtype):
     """A bound in a form that input's dtype holds, where that is the result's."""
-    if x is None or isinstance(x, Tensor) or (x.__class__ is float or x.__class__ is int) and dtype.category == dt.FLOAT and -65504 <= x <= 65504:
+    if x is None or isinstance(x, Tensor):
         return x
+    if (x.__class__ is float or x.__class__ is int) and dtype.category == dt.FLOAT and -65504 <= x <= 65504:
+        return rounded(x, dtype)
     x = plain_number(x)
     return held(x, dtype) if (x.__class__, dtype.category) in ((int, dt.INT), (int, dt.FLOAT), (float, dt.FLOAT)) else x
 

@@ -13,6 +13,13 @@ from .._core.aval import NUMBERS, Aval, result_dtype
 from .._tensor import Tensor
 
 
+def rounded(x, dtype: dt.dtype):
+    """A number as a tensor of 16-bit floats rounds it: what such a tensor is compared with. Others are compared as they are."""
+    if x.__class__ is not float or dtype.category != dt.FLOAT or dtype.np.itemsize != 2 or not -65504 <= x <= 65504:
+        return x
+    return float(dtype.np.type(x))
+
+
 def held(x, dtype: dt.dtype):
     """A Python number as a tensor of `dtype` holds it; torch's errors for what it cannot hold."""
     if x.__class__ is float and dtype.category == dt.FLOAT and (-65504.0 <= x <= 65504.0 or x in _INFINITIES):  # nearly always

@@ -14,6 +14,7 @@ from ..._public import in_place, public, with_out
 from ..._tensor import Tensor, apply
 from ...ops.blocks import in_blocks
 from ...ops.choosing import choose
+from ...ops.elements import rounded
 from ...ops.exponentials import expm1_below
 from ...ops.limits import at_most, within
 from ...ops.random import default_generator
@@ -220,7 +221,7 @@ _SOFTSHRINK = Elementwise(
 def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     """x, or 0 where |x| <= lambd."""
     floating(input, "hardshrink_cpu", "hardshrink")
-    return apply(_HARDSHRINK, (input, scalar(lambd, "hardshrink", "lambd", 2)))
+    return apply(_HARDSHRINK, (input, rounded(scalar(lambd, "hardshrink", "lambd", 2), input.dtype)))
 
 
 @with_out
