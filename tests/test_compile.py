@@ -568,6 +568,8 @@ def test_explained():
     assert (made.graph_count, made.graph_break_count, len(calls)) == (0, 1, 1) and made.break_reasons[0].reason in str(made)
     module = torchlike.nn.Sequential(torchlike.nn.Linear(3, 2), torchlike.nn.ReLU())
     assert torchlike._dynamo.explain(module)(torchlike.ones(4, 3)).graph_break_count == 0
+    assert isinstance(made, torchlike._dynamo.backends.debugging.ExplainOutput)  # litgpt's tests ask
+    assert torchlike._dynamo.backends.registry.list_backends() == torchlike._dynamo.list_backends()
     with pytest.warns(FutureWarning, match="deprecated"):
         assert torchlike._dynamo.explain(whole, x).graph_count == 1
 

@@ -14,7 +14,7 @@ from ..compiler import (  # noqa: F401
     reset,
     set_stance,
 )
-from . import config, eval_frame, utils  # noqa: F401
+from . import backends, config, eval_frame, utils  # noqa: F401
 from .explanation import explain  # noqa: F401
 
 
