@@ -1,0 +1,2 @@
+"""The names that torch.compile takes as `backend=`."""
+from ...compiler import list_backends  # noqa: F401
