@@ -1,8 +1,10 @@
 """grouped_mm: products of groups of rows with a matrix each (mixture of experts)."""
 from __future__ import annotations
 
+import jax
 import numpy as np
 
+from ..._core.halves import widened
 from ..._core.registry import Op
 from ..._public import FUNCTIONS, called
 from ..._tensor import Tensor, apply
@@ -11,11 +13,44 @@ from ...ops.matmul import bmm
 
 
 def _grouped(xp, x, weight, ends):
+    if xp is not np:
+        return _traced(xp, x, weight, ends)
+    x32, out = widened(x), np.zeros((x.shape[0], weight.shape[2]), x.dtype)
+    for k, s, e in _spans(ends, x.shape[0]):
+        out[s:e] = x32[s:e] @ widened(weight[k])
+    return out
+
+
+def _grouped_vjp(xp, g, x, weight, ends, needs):
+    """Row by row the product with the transposed matrix; matrix by matrix the product of its rows."""
+    if xp is not np:
+        _, pull = jax.vjp(lambda x, weight: _traced(xp, x, weight, ends), x, weight)
+        return *pull(g), None
+    g32, x32 = widened(g), widened(x) if needs[1] else None
+    of_x, of_weight = np.zeros_like(x) if needs[0] else None, np.zeros_like(weight) if needs[1] else None
+    for k, s, e in _spans(ends, x.shape[0]):
+        if needs[0]:
+            of_x[s:e] = g32[s:e] @ widened(weight[k]).T
+        if needs[1]:
+            of_weight[k] = x32[s:e].T @ g32[s:e]
+    return of_x, of_weight, None
+
+
+def _traced(xp, x, weight, ends):
     from pallas_kernels import grouped_mm as kernel
     return kernel(x, weight, xp.diff(ends, prepend=xp.zeros(1, ends.dtype)).astype(np.int32), impl="reference")  # others: accelerated.py
 
 
-GROUPED = Op("grouped_mm", _grouped, shape=lambda x, w, ends: ((x.shape[0], w.shape[2]), x.dtype), numpy=None)
+def _spans(ends, rows: int):
+    """(number, first row, end) of each group that has rows; rows past the last are none's, as in the traced kernel."""
+    s = 0
+    for k, e in enumerate(np.minimum(ends, rows).tolist()):
+        if e > s:
+            yield k, s, e
+            s = e
+
+
+GROUPED = Op("grouped_mm", _grouped, shape=lambda x, w, ends: ((x.shape[0], w.shape[2]), x.dtype), vjp=_grouped_vjp)
 
 
 def grouped_mm(mat_a: Tensor, mat_b: Tensor, *, offs: Tensor | None = None, bias: Tensor | None = None, out_dtype=None) -> Tensor:
