@@ -170,3 +170,15 @@ torch.ones(0).roll(1, d); torch.tensor(1).softmax(d); torch.ones(2, dtype=torch.
 @same
 def test_words_about_dimensions_of_a_tensor_without_any(torch, text):
     return [str(said(eval, text, {"torch": torch, "s": torch.tensor(1.0), "d": d})).split("\n")[0] for d in (0, -1, 1, 100, -5)]
+
+
+FACTORIES = """zeros(2, {0}); ones(2, {0}); empty(2, {0}); rand(2, {0}); full((2,), 1, {0}); eye(2, {0}); arange(3, {0}); scalar_tensor(1, {0}); linspace(0, 1, 3, {0})
+zeros_like(x, {0}); ones_like(x, {0}); full_like(x, 1, {0}); empty_like(x, {0}); empty_strided((2,), (1,), {0}); tensor([1], {0}); fft.fftfreq(2, {0}); randint(3, (2,), {0})"""
+
+
+@pytest.mark.parametrize("text", [x.strip() for x in FACTORIES.replace("\n", ";").split(";")])
+@same
+def test_words_about_integers_that_shall_require_a_gradient(torch, text):
+    names = {"torch": torch, "x": torch.ones(2)}
+    return [str(said(eval, f"torch.{text.format(more)}.dtype", names)).split("\n")[0]
+            for more in ("dtype=torch.int64, requires_grad=True", "dtype=torch.uint8, requires_grad=False", "dtype=torch.float64, requires_grad=True", "requires_grad=1")]

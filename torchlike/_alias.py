@@ -155,7 +155,7 @@ class _AliasLoader(Loader):
 
     def exec_module(self, module: ModuleType) -> None:
         # The import system has just overwritten the spec with that of the alias.
-        module.__spec__ = self.spec_before
+        vars(module)["__spec__"] = self.spec_before  # modules of settings refuse names that they do not have
         _present(self.own.name, module)
 
     def is_package(self, fullname: str) -> bool:

@@ -212,6 +212,8 @@ def _of_schema(schema: Any, method: bool) -> str | None:
             continue
         name = "input" if a.name == "self" and said == "Tensor" else a.name
         parts.append(f"{said} {name}" + ("" if required else f" = {a.default}".replace(", ", ",")))
+    if any(a.name == "pin_memory" for a in schema.arguments):  # the parser knows it of all factories, the dispatcher of none
+        parts.append("bool requires_grad = False")
     return ", ".join(parts)
 
 
