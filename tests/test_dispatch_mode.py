@@ -151,3 +151,22 @@ def test_rows_of_the_case_table(subject):
                 assert x is y or x[:2] == y[:2], row.id
                 if x is not y:
                     np.testing.assert_allclose(x[2], y[2], rtol=1e-4, atol=1e-5, err_msg=row.id)
+
+
+@pytest.mark.parametrize("line", ["n.sum(0)", "n.sum()", "n.sum(0, dtype=torch.int16)", "n.sum(dtype=torch.float64)", "n.cumsum(0)", "n.cumsum(0, dtype=torch.int16)",
+                                  "n.cumprod(0, dtype=torch.int16)", "x.sum(0)", "x.sum(0, dtype=torch.float64)", "s.softmax(0)", "s.log_softmax(0)"])
+def test_operators_are_told_of_dtypes_and_dimensions(subject, oracle, line):
+    def facts(torch):
+        seen = []
+
+        class Log(mode_of(torch)):
+            def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+                seen.append((str(func), args[1:], {name: str(value).removeprefix("torch.") for name, value in (kwargs or {}).items()}))
+                return func(*args, **(kwargs or {}))
+        names = {"torch": torch, "n": torch.tensor([3, 4], dtype=torch.int16), "x": torch.ones(2), "s": torch.tensor(2.0, requires_grad=True)}
+        with Log():
+            made = eval(line, names)
+        if made.requires_grad:
+            made.backward()
+        return seen[:1], made.tolist(), str(made.dtype).rpartition(".")[2], names["s"].grad is not None
+    assert facts(subject) == facts(oracle)

@@ -105,22 +105,27 @@ def _straight(name: str, overload: str = "default", order: Callable | None = Non
     return rule
 
 
+def _in_dtype(x: Tensor, dtype: Any) -> list[dict]:
+    """The dtype of a sum, where it is not that which the operator chooses."""
+    return [] if dtype is (x.dtype if x.dtype.category >= dt.FLOAT else dt.int64) else [{"dtype": dtype}]
+
+
 def _reduction(x: Tensor, dims: Any, keepdim: bool, dtype: Any) -> list:
-    return [x, list(dims), keepdim, *([{"dtype": dtype}] if dtype is not x.dtype else [])]
+    return [x, list(dims), keepdim, *_in_dtype(x, dtype)]
 
 
 def _total(x: Tensor, dims: Any, keepdim: bool, dtype: Any) -> list:
-    return [x, *([{"dtype": dtype}] if dtype is not x.dtype else [])]
+    return [x, *_in_dtype(x, dtype)]
 
 
 for _name, _op, *_how in (
-    ("softmax", "_softmax", "default", lambda x, dim: [x, dim, False]),
-    ("log_softmax", "_log_softmax", "default", lambda x, dim: [x, dim, False]),
+    ("softmax", "_softmax", "default", lambda x, dim: [x, dim or 0, False]),
+    ("log_softmax", "_log_softmax", "default", lambda x, dim: [x, dim or 0, False]),
     ("gelu", "gelu", "default", lambda x, tanh: [x, {"approximate": "tanh"}] if tanh else [x]),
     ("lerp_by_number", "lerp", "Scalar"), ("lerp", "lerp", "Tensor"), ("diagonal", "diagonal"), ("glu", "glu"), ("cummax", "cummax"), ("cummin", "cummin"),
     ("unfold", "unfold"), ("median", "median"), ("median_dim", "median", "dim"), ("kthvalue", "kthvalue"), ("mode", "mode"), ("nan_to_num", "nan_to_num"),
     ("logcumsumexp", "logcumsumexp"), ("linalg_cross", "linalg_cross", "default", lambda x, y, dim: [x, y, {"dim": dim}]),
-    ("cumprod", "cumprod", "default", lambda x, dim, dtype: [x, dim, *([{"dtype": dtype}] if dtype is not x.dtype else [])]),
+    ("cumprod", "cumprod", "default", lambda x, dim, dtype: [x, dim, *_in_dtype(x, dtype)]),
     ("conv_transpose", "convolution", "default", lambda x, w, b, stride, padding, more, dilation, groups: [
         x, w, b, list(stride), list(padding), list(dilation), True, list(more), groups]),
     ("tril", "tril"), ("triu", "triu"), ("topk", "topk"), ("sort", "sort"), ("argmax", "argmax"), ("argmin", "argmin"), ("flip", "flip"),
@@ -142,7 +147,7 @@ for _name, _op, *_how in (
     ("linalg_vector_norm", "linalg_vector_norm", "default", lambda x, p, dims, keepdim: [x, p, list(dims), keepdim]),
     ("var", "var", "correction", lambda x, dims, keepdim, correction: [x, list(dims), {"correction": correction, "keepdim": keepdim}]),
     ("std", "std", "correction", lambda x, dims, keepdim, correction: [x, list(dims), {"correction": correction, "keepdim": keepdim}]),
-    ("cumsum", "cumsum", "default", lambda x, dim, dtype: [x, dim, *([{"dtype": dtype}] if dtype is not x.dtype else [])]),
+    ("cumsum", "cumsum", "default", lambda x, dim, dtype: [x, dim, *_in_dtype(x, dtype)]),
     ("to_copy", "_to_copy", "default", lambda x, dtype: [x, {"dtype": dtype}]),
     *((name, name, "default", lambda *args: [list(args[:-1]), args[-1]]) for name in ("cat", "stack")),
     ("constant", "full", "default", lambda value, shape, dtype, device: [list(shape), value, {"dtype": dtype, "device": device}]),

@@ -242,8 +242,8 @@ for _name, _run, *_how in (
     ("gelu", lambda d: aten.gelu_backward.default(d.g, d[0], **({"approximate": "tanh"} if d.statics[0] else {}))),
     ("silu", lambda d: aten.silu_backward.default(d.g, d[0])), ("mish", lambda d: aten.mish_backward.default(d.g, d[0])),
     ("hardswish", lambda d: aten.hardswish_backward.default(d.g, d[0])), ("hardsigmoid", lambda d: aten.hardsigmoid_backward.default(d.g, d[0])),
-    ("softmax", lambda d: aten._softmax_backward_data.default(d.g, d.out(), d.statics[0], d.avals[0].dtype), (), (0,)),
-    ("log_softmax", lambda d: aten._log_softmax_backward_data.default(d.g, d.out(), d.statics[0], d.avals[0].dtype), (), (0,)),
+    ("softmax", lambda d: aten._softmax_backward_data.default(d.g, d.out(), d.statics[0] or 0, d.avals[0].dtype), (), (0,)),
+    ("log_softmax", lambda d: aten._log_softmax_backward_data.default(d.g, d.out(), d.statics[0] or 0, d.avals[0].dtype), (), (0,)),
     # views and movements
     ("t", lambda d: d.g.t(), ()), ("transpose", lambda d: d.g.transpose(*d.statics), ()),
     ("permute", lambda d: d.g.permute(_inverse(d.statics[0])), ()),
