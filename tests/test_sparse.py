@@ -519,3 +519,33 @@ def test_gradients_of_such_products(subject):
     weights = subject.arange(18.0).reshape(3, 2, 3)
     (x * weights).to_dense().sum().backward()
     assert (x.grad.to_dense() == weights.sum(0) * (x.detach().to_dense() != 0)).all()
+
+
+SMALL = """(s * z).to_dense(); (z * s).to_dense(); (torch.tensor(3).to_sparse() * s).dtype; r.new_zeros(3, 5); r.new_zeros((2, 3, 5)); c.new_zeros(3, 5, dtype=torch.int64)
+r.new_empty((2, 2)).shape; torch.zeros_like(b, layout=torch.sparse_bsc); torch.zeros_like(b, layout=torch.sparse_bsr); torch.sparse.sampled_addmm(r, m, m.t(), out=r.clone())
+torch.sparse.sampled_addmm(r, m, m.t(), alpha=2, out=torch.zeros(4, 4).to_sparse_csr())"""
+REFUSED = """torch.sparse.sampled_addmm(r, m, m.t(), out=torch.zeros(4, 4)); torch.sparse.sampled_addmm(r, m, m.t(), out=r.double()); torch.sparse.sampled_addmm(c, m, m.t())
+torch.sparse.sampled_addmm(r, m.double(), m.t()); torch.sparse.sampled_addmm(r, m, m); torch.sparse.sampled_addmm(r, m[0], m.t()); torch.sparse.sampled_addmm(r, s, m.t())
+torch.sparse.sampled_addmm(r, m[:2], m.t()); torch.sparse.sampled_addmm(r, m, m.t()[:, :2]); b.new_zeros(4, 4)"""
+
+
+def small(torch):
+    d = torch.eye(4)
+    return {"torch": torch, "s": d.to_sparse(), "z": torch.tensor(2.0).to_sparse(), "r": d.to_sparse_csr(), "c": d.to_sparse_csc(), "b": d.to_sparse_bsr((2, 2)),
+            "m": torch.arange(8.0).view(4, 2)}
+
+
+@pytest.mark.parametrize("line", [x.strip() for x in SMALL.replace("\n", ";").split(";")])
+def test_factories_and_out_of_sparse_tensors(oracle, subject, line):
+    ours, theirs = (eval(line, small(torch)) for torch in (subject, oracle))
+    assert str(ours) == str(theirs)
+    assert str(getattr(ours, "layout", "")) == str(getattr(theirs, "layout", ""))
+
+
+@pytest.mark.parametrize("line", [x.strip() for x in REFUSED.replace("\n", ";").split(";")])
+def test_words_about_sparse_arguments(oracle, subject, line):
+    def words(torch):
+        with pytest.raises(RuntimeError) as found:
+            eval(line, small(torch))
+        return str(found.value)
+    assert words(subject) == words(oracle)

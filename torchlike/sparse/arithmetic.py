@@ -117,7 +117,7 @@ def _is_number(x: Any) -> bool:
 
 def mul(input: Any, other: Any) -> Tensor:
     """input * other, elementwise."""
-    if not isinstance(input, SparseTensor):
+    if not isinstance(input, SparseTensor) or isinstance(other, SparseTensor) and not input.dim():
         input, other = other, input
     if _is_number(other):
         return _scaled(input, other, "Mul")

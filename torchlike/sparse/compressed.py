@@ -262,6 +262,13 @@ for _name in _PLAIN:
     setattr(Compressed, _name, _part(_name))
 
 
+def empty_compressed(like: Compressed, size: tuple, dtype: dt.dtype | None = None, device: Any = None) -> Compressed:
+    """One of this size without entries, of elements by rows or columns as `like`."""
+    *batch, rows, columns = size
+    pointers = like._pointers.new_zeros((*batch, (columns if like.axis else rows) + 1), device=device)
+    return compressed(type(like), pointers, like._others.new_zeros((*batch, 0), device=device), like._entries.new_zeros((*batch, 0), dtype=dtype, device=device), size)
+
+
 def compressed(cls: type, pointers: Tensor, others: Tensor, entries: Tensor, dims: tuple) -> Compressed:
     made = _new(cls)
     made._pointers, made._others, made._entries, made._dims = pointers, others, entries, tuple(dims)

@@ -7,6 +7,7 @@ import scipy.sparse
 from .._core.errors import class_name
 from .._core.registry import Op
 from .._tensor import Tensor, apply
+from ..ops.creation import LAYOUT_NAMES
 from ..ops.positions import rows_add
 from .compressed import Compressed, Csr, compress
 from .coo import Coo, gathered
@@ -216,16 +217,39 @@ def sparse_addmm(mat: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, al
     return addmm(mat, mat1, mat2, beta=beta, alpha=alpha, op=_ADDMM)
 
 
-def sampled_addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1.0, alpha: float = 1.0) -> Tensor:
+def sampled_addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1.0, alpha: float = 1.0, out: Tensor | None = None) -> Tensor:
     """beta * input + alpha * (mat1 @ mat2), at the places of the sparse input only."""
-    if isinstance(input, Compressed) and input.blocked:
-        raise RuntimeError(f"sampled_addmm: Expected result to have sparse csr layout, but got {input.class_name}")
+    if not isinstance(input, SparseTensor):
+        raise NotImplementedError("Could not run 'aten::sparse_sampled_addmm' with arguments from the 'CPU' backend.")
+    result = input if out is None else out
+    if result.layout.name != "sparse_csr" and (out is not None or isinstance(input, Compressed)):
+        raise RuntimeError(f"sampled_addmm: Expected result to have sparse csr layout, but got {LAYOUT_NAMES[result.layout.name]}")
+    _check_sampled(input, mat1, mat2, result)
     s = input.coordinates() if isinstance(input, Compressed) else input
     s.host()
     b = s.sparse_dim() - 2
     batch, row, column = tuple(s._places[d] for d in range(b)), s._places[b], s._places[b + 1]
     made = (mat1[(*batch, row)] * mat2.mT[(*batch, column)]).sum(-1)
-    return input._like(input._entries * beta + made.reshape(input._entries.shape) * alpha)
+    made = input._like(input._entries * beta + made.reshape(input._entries.shape) * alpha)
+    return made if out is None else out.adopt(made)
+
+
+def _check_sampled(input: Tensor, mat1: Tensor, mat2: Tensor, result: Tensor) -> None:
+    for name, t in ("mat1", mat1), ("mat2", mat2):
+        if t.layout.name != "strided":
+            raise RuntimeError(f"sampled_addmm: Expected {name} to have strided layout, but got {LAYOUT_NAMES[t.layout.name]}")
+    for a, b, names in (mat1, mat2, "mat1 and mat2"), (mat1, input, "mat1 and self"), (result, input, "result and self"):
+        if a.dtype is not b.dtype:
+            raise RuntimeError(f"sampled_addmm: Expected {names} to have the same dtype, but got {a.dtype.short} and {b.dtype.short}")
+    for name, t in ("mat1", mat1), ("mat2", mat2):
+        if t.dim() < 2:
+            raise RuntimeError(f"sampled_addmm: Expected {name} to be a matrix, got {t.dim()}-D tensor")
+    if mat1.shape[-1] != mat2.shape[-2]:
+        raise RuntimeError("sampled_addmm: mat1 and mat2 shapes cannot be multiplied "
+                           f"({mat1.shape[-2]}x{mat1.shape[-1]} and {mat2.shape[-2]}x{mat2.shape[-1]})")
+    for d, name, t in (-2, "mat1", mat1), (-1, "mat2", mat2):
+        if input.shape[d] != t.shape[d]:
+            raise RuntimeError(f"sampled_addmm: self.shape[{d}] must match {name}.shape[{d}]")
 
 
 FORMS = {"mm": mm, "spmm": mm, "matmul": matmul, "mv": mv, "bmm": bmm, "addmm": addmm, "addmv": addmv, "linear": linear}

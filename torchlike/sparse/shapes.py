@@ -12,7 +12,7 @@ from .._public import FUNCTIONS
 from .._tensor import Tensor
 from ..ops.creation import LAYOUT_NAMES
 from ..ops.joining import cat as cat_strided
-from .compressed import Compressed
+from .compressed import Compressed, empty_compressed
 from .coo import Coo, coo, empty, joined
 from .factories import legacy
 from .tensor import SparseTensor, named, on_device
@@ -297,7 +297,8 @@ def _empty_like(input: Tensor, *, dtype: Any = None, device: Any = None, require
     else:
         made = empty(input._dims, input.sparse_dim(), input._entries, dtype, device)
     if layout is not None and layout is not made.layout:
-        made = made.to_sparse(layout=layout)
+        blocks = made.block if isinstance(made, Compressed) and layout.name in ("sparse_bsr", "sparse_bsc") else None
+        made = made.to_sparse(layout=layout, blocksize=blocks)
     return made.requires_grad_() if requires_grad else made
 
 
@@ -308,11 +309,16 @@ def _zeros_like(input: Tensor, **kwargs: Any) -> Tensor:
 def _new_empty(input: Tensor, *size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, layout: Any = None, **kwargs: Any) -> Tensor:
     if layout is not None and layout.name == "strided":
         return input._entries.new_zeros(*size, dtype=dtype, device=device, requires_grad=requires_grad, **kwargs)
-    if not isinstance(input, Coo):
-        input.refuse("new_zeros")
     if not size:
         raise TypeError('new_empty() missing 1 required positional arguments: "size"')
     size = tuple(size[0]) if len(size) == 1 and isinstance(size[0], (tuple, list)) else size
+    if not isinstance(input, Coo):
+        if input.blocked:
+            raise RuntimeError(f"empty_sparse_compressed expected sparse compressed (non-block) tensor layout but got {input.class_name}")
+        if len(size) < 2:
+            raise RuntimeError(f"torch.empty: Only batched sparse compressed (non-block) tensors are supported, but got size {list(size)}")
+        made = empty_compressed(input, size, dtype, device)
+        return made.requires_grad_() if requires_grad else made
     made = empty(size, len(size), input._entries, dtype, device)
     return made.requires_grad_() if requires_grad else made
 
