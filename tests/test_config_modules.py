@@ -1,4 +1,6 @@
 """Modules of settings beside PyTorch's: which there are, what they are at first, and what happens to names that there are not."""
+import subprocess
+import sys
 import threading
 import warnings
 from importlib import import_module
@@ -120,3 +122,10 @@ def test_disable_is_what_compiled_functions_ask():
         assert not torchlike._dynamo.config._is_default("disable") and torchlike._compile.stance.disabled
         f(torchlike.ones(1))
     assert not torchlike._compile.stance.disabled and calls
+
+
+def test_scripts_import_them_by_their_names(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text("".join(f"import torch.{name} as module\nassert module.get_config_copy(), module.__spec__.name\n" for name in MODULES))
+    done = subprocess.run([sys.executable, "-m", "torchlike.run", script], capture_output=True, text=True)
+    assert not done.returncode, done.stderr
