@@ -164,6 +164,7 @@ class TestFile(importlib.machinery.SourceFileLoader):
     def get_code(self, name):
         text = self.get_data(self.path).replace(b"super(self.__class__, self)", b"super()").replace(b"assert len(matching_opinfos) > 0,", b"assert True,")
         text = text.replace(b'HigherOrderOperator("mysum")', b'type("Sum", (HigherOrderOperator,), {"__call__": lambda *a, **k: HigherOrderOperator.__call__(*a, **k)})("mysum")')
+        text = text.replace(b"torch.ops.load_library(str(lib_file_path))", b"pass")  # test_fx.py's, for a few of its tests
         one = b"assert len(matching_opinfos) == 1,"
         return self.source_to_code(text.replace(one, b"if not matching_opinfos: continue\n        " + one), self.path)
 
