@@ -3,8 +3,11 @@
 import numpy as np
 import pytest
 import torch
+import torch as real
 from compare import attempt, differences
 from same import same
+
+import torchlike
 
 N, INF = float("nan"), float("inf")
 _rng = np.random.default_rng(0)
@@ -314,3 +317,18 @@ def test_searchsorted_of_nothing(torch):
     """Rows without elements, no rows, and both."""
     sizes = [((0, 0), (0, 0)), ((0, 0), (0, 3)), ((0, 5), (0, 3)), ((2, 0), (2, 0)), ((2, 0), (2, 3)), ((0,), (3,)), ((3,), (0, 2))]
     return [torch.searchsorted(torch.zeros(s), torch.zeros(v), right=right, out_int32=small) for s, v in sizes for right in (False, True) for small in (False, True)]
+
+
+@pytest.mark.parametrize("library", ["torch", "torchlike", "compiled"])
+def test_scattered_nothing(library):
+    """A mixture's expert that gets no row: its weight is part of the graph, and gets zeros for a gradient, not None."""
+    torch = real if library == "torch" else torchlike
+    x, w, m = torch.ones(2, 3, requires_grad=True), torch.ones(3, requires_grad=True), torch.zeros(2, 1, dtype=torch.bool)
+    scatter = torchlike.compile(lambda x, m, source: x.masked_scatter(m, source)) if library == "compiled" else torch.masked_scatter
+    out = scatter(x, m, x[m[:, 0]] * w)
+    (out * out).sum().backward()
+    assert (out.tolist(), x.grad.tolist(), w.grad.tolist()) == ([[1.0] * 3] * 2, [[2.0] * 3] * 2, [0.0] * 3)
+    written = torch.zeros(2, 3)
+    written.masked_scatter_(m, w[:0])
+    written.sum().backward()
+    assert w.grad.tolist() == [0.0] * 3 and not written.any()

@@ -79,7 +79,7 @@ GATHER = [
          s(t(4), MASK34, -1), s(ints(3), MASK3, 2), s(ints(3), MASK3, 1.5), s(t(3, 4), MASK34, float("-inf")),
          errors=(s(t(3), L([0, 1, 0]), 1.0), s(t(3), MASK3, t(3)), s(t(3), lit([True, False], "bool"), 1.0),
          s(t(3), MASK3, "a")), dtypes=ALL_DTYPES),
-    case("torch.masked_scatter", s(t(3, 4), MASK34, t(12)), s(t(3, 4), MASK34, t(6)), s(t(4), MASK34, t(9)),
+    case("torch.masked_scatter", s(t(3, 4), MASK34, t(12)), s(t(3, 4), MASK34, t(6)), s(t(4), MASK34, t(9)), s(t(3), lit([False] * 3, "bool"), t(0)),
          errors=(s(t(3), MASK3, t(1)), s(t(3), L([0, 1, 1]), t(3)), s(t(3), MASK3, ints(3))), gradgrad=False,
          vmap=False),
     changes("torch.scatter", s(t(3, 4), 1, L([[0, 1], [2, 3], [1, 0]]), t(3, 2)), s(t(3, 4), 0, ints(0, 4), t(0, 4)), s(t(3, 4), 1, ints(0), t(0)),

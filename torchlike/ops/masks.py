@@ -105,17 +105,20 @@ def _sources(xp, mask):
 
 
 def _masked_scatter(xp, x, mask, source):
+    if not source.size:
+        return choose(xp, mask, xp.zeros((), x.dtype), x)  # no element of the mask holds
     order = _sources(xp, mask.reshape(-1))
     return choose(xp, mask, source.reshape(-1)[order].reshape(mask.shape), x)
 
 
 def _masked_scatter_vjp(xp, g, mask, needs, plan):
-    gs = None
-    if needs[2]:
+    gs, a = None, plan.avals[2]
+    if needs[2] and not a.numel:
+        gs = xp.zeros(a.shape, g.dtype)
+    elif needs[2]:
         flat = mask.reshape(-1)
         order = _sources(xp, flat)
         values = choose(xp, flat, g.reshape(-1), xp.zeros((), g.dtype))
-        a = plan.avals[2]
         if xp is np:
             gs = np.zeros(a.numel, g.dtype)
             np.add.at(gs, order, values)
@@ -151,8 +154,6 @@ def masked_scatter(input, mask: Tensor, source: Tensor) -> Tensor:
 
         enough = mask.expand(shape).sum() <= source.numel()
         program.check(enough._value, lambda: RuntimeError("Number of elements of source < number of ones in mask"))
-    if not source.numel():
-        return input.expand(shape).clone()
     return apply(_MASKED_SCATTER, (input.expand(shape), mask.expand(shape), source))
 
 
