@@ -236,8 +236,9 @@ def become_torch() -> None:
         a.layout == b.layout and a.dtype == b.dtype and (torch.equal(a, b) if exact else torch.allclose(a, b, rtol, atol, equal_nan=True)))
     masked._masks_match = lambda a, b: not (masked.is_masked_tensor(a) and masked.is_masked_tensor(b)) or torch.equal(a.get_mask(), b.get_mask())
     import torch.func
+    own = importlib.import_module("torch._functorch.eager_transforms")
     transforms = sys.modules["torch._functorch.eager_transforms"] = torch._functorch.eager_transforms = MadeUpModule("torch._functorch.eager_transforms")
-    transforms.__dict__.update({name: getattr(torch.func, name) for name in torch.func.__all__})
+    transforms.__dict__.update({name: getattr(torch.func, name) for name in torch.func.__all__}, _wrap_tensor_for_grad=own._wrap_tensor_for_grad)
     transforms._as_tuple = lambda x: x if isinstance(x, tuple) else (x,)  # functorch/test_ops.py makes its references with it
     for name in "_canonical_dim", "_input_mask", "_output_mask", "_where":  # what its tests compare with, in operations that are tested
         setattr(torch.masked, name, lambda *args, name=name, **kwargs: getattr(import_making_up("torch.masked._wheel_ops"), name)(*args, **kwargs))

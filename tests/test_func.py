@@ -303,3 +303,42 @@ def test_running_statistics_of_an_ensemble_carry_no_gradient(subject, oracle):
     for mine, theirs in zip(*found):
         assert mine[:2] == theirs[:2]
         assert oracle.allclose(oracle.tensor(mine[2], dtype=oracle.float64), oracle.tensor(theirs[2], dtype=oracle.float64), atol=1e-6)
+
+
+@same
+def test_inputs_are_plain(torch):
+    """Inside of a transformation an input is a Tensor: what its class knows of it is not there, nor is it a Parameter."""
+    class Marked(torch.Tensor):
+        __torch_function__ = torch._C._disabled_torch_function_impl
+    F, seen = torch.func, []
+
+    def f(x):
+        seen.append((x.__class__.__name__, x.__class__ is torch.Tensor))
+        return (x * 2).sum()
+    for x in (torch.nn.Parameter(torch.ones(2, 3)), torch.ones(2, 3).as_subclass(Marked)):
+        for transform in F.grad, F.jacrev, F.vmap:
+            transform(f)(x)
+        F.vjp(f, x)
+    return seen
+
+
+def test_what_an_input_becomes_may_be_replaced(monkeypatch):
+    """pypose puts a function of its own there, which gives the tensor back its class."""
+    class Marked(torchlike.Tensor):
+        pass
+    module = torchlike._functorch.eager_transforms
+    plain = module._wrap_tensor_for_grad
+
+    def marked(x, level):
+        made = plain(x, level).as_subclass(Marked)
+        made.mark = "here"
+        return made
+    monkeypatch.setattr(module, "_wrap_tensor_for_grad", marked)
+    marks = []
+
+    def f(x):
+        marks.append(x.mark)
+        return (x.as_subclass(torchlike.Tensor) ** 2).sum()
+    x = torchlike.tensor([1.0, 2.0])
+    assert torchlike.func.grad(f)(x).tolist() == [2.0, 4.0] and torchlike.func.jacrev(f)(x).tolist() == [2.0, 4.0] and marks == ["here"] * 2
+    assert plain(3, None) == 3 and plain.__module__ == module.__name__

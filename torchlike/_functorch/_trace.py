@@ -199,8 +199,6 @@ class Trace(program.Program):
         value = Value(aval(a.shape[:axis] + a.shape[axis + 1:], a.dtype, a.device))
         ref = self.enter(value)
         t = Tensor._of(value)
-        if t.__class__ is not source.__class__ and source._plain:
-            t.__class__ = source.__class__
         if mode.enabled and source.requires_grad:
             t._edge = self.boundary((source._edge, source._out), value)
         if axis or source._layout is not None:

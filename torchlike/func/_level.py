@@ -44,14 +44,19 @@ class Level:
 
     def lift(self, tree: Any) -> Any:
         """The tensors of a tree as inputs of this level; gradients still reach where they came from."""
-        return tree_map(self._lift, tree)
+        from .._functorch import eager_transforms  # which stands on this module
 
-    def _lift(self, x: Any) -> Tensor:
-        if not isinstance(x, Tensor):
-            raise ValueError(f"Thing passed to transform API must be Tensor, got {type(x)}")
+        def one(x: Any) -> Tensor:
+            if not isinstance(x, Tensor):
+                raise ValueError(f"Thing passed to transform API must be Tensor, got {type(x)}")
+            return eager_transforms._wrap_tensor_for_grad(x, self)
+        return tree_map(one, tree)
+
+    def lifted(self, x: Tensor) -> Tensor:
+        """A tensor as an input of this level."""
         if x.dtype.category < 2:
             raise RuntimeError("only Tensors of floating point dtype can require gradients")
-        t = _new(x.__class__ if x._plain else Tensor)
+        t = _new(Tensor)  # as in PyTorch, which knows the input's class no more: a Parameter's, or one of the program's
         t._value, t._layout = x._current(), x._layout
         if x.requires_grad:  # also without gradients outside: what vjp returns may be called where there are some
             t._edge = Identity(t, (x._edge, x._out))
