@@ -1,14 +1,18 @@
 """Products with transpositions, in the forms that XLA's CPU backend computes soonest."""
+import contextlib
 import itertools
 import re
 
 import jax
+import jax.numpy as jnp
+import ml_dtypes
 import numpy as np
 import pytest
 import torch as real
 
 import torchlike as torch
 from torchlike._core import program
+from torchlike._core.processor import flags
 from torchlike.ops import cpu_products
 
 SIZES = (1, 3, 10, 64, 130, 512)
@@ -32,6 +36,47 @@ def test_few_rows_are_the_same_in_every_form():
     for m, k, n in itertools.product((2, 4, 7, 13, 40, 64, 65), (100, 130, 600, 1100), (30, 64, 200)):
         x, y = _matrices((m, k), (n, k))
         np.testing.assert_allclose(cpu_products.of_rows(x, y), x @ y.T, rtol=2e-4, atol=2e-4)
+
+
+def _bfloat16(*shapes):
+    return [x.astype(ml_dtypes.bfloat16) for x in _matrices(*shapes)]
+
+
+def test_bfloat16_products_are_the_same_in_every_form():
+    """They are sums of float32 numbers, rounded once."""
+    for k, m, n in itertools.product((1, 10, 64, 130), (1, 3, 16, 65, 300), (1, 10, 64, 200)):
+        x, y, w = _bfloat16((m, k), (k, n), (n, k))
+        want, of_rows = [(a.astype(np.float32) @ b.astype(np.float32)).astype(ml_dtypes.bfloat16) for a, b in ((x, y), (x, w.T))]
+        for got in (cpu_products.product(x, y), *cpu_products.of_columns(np.ascontiguousarray(x.T), [y, y]), cpu_products.product(x, np.ascontiguousarray(y.T).T)):
+            np.testing.assert_allclose(got.astype(np.float32), want.astype(np.float32), rtol=1e-2, atol=1e-4 * k)
+        np.testing.assert_allclose(cpu_products.of_rows(x, w).astype(np.float32), of_rows.astype(np.float32), rtol=1e-2, atol=1e-4 * k)
+
+
+@pytest.mark.parametrize("rows", [4, 64, 600])
+def test_processors_that_multiply_bfloat16_numbers_do(rows):
+    x, w, g = _bfloat16((rows, 256), (512, 256), (rows, 512))
+    able = cpu_products.takes_bfloat16(x)
+    assert able == bool({"avx512_bf16", "amx_bf16"} & flags())
+    for f, arrays in ((cpu_products.of_rows, (x, w)), (cpu_products.product, (g, w)), (lambda g, x: cpu_products.of_columns(g, [x])[0], (g, x))):
+        text = jax.jit(lambda a, b: f(jnp.maximum(a, 0), jnp.maximum(b, 0))).lower(*arrays).compile().as_text()  # noqa: B023
+        sides = re.search(r" = f32\[\d+,\d+\]\S* dot\((?:\w+\[[^ ]* )?%([\w.-]+), ", text)[1]
+        assert (f"%{sides} = bf16[" in text) == able
+
+
+def test_bfloat16_layers_are_torchs():
+    """Forward and gradients of a layer with and without a bias, of a product with a transposed view, of addmm, of a batch."""
+    x, w, b = (np.float32(a) for a in _bfloat16((6, 20, 96), (48, 96), (48,)))
+    found = []
+    for library in (real, torch):
+        x_, w_, b_ = (library.tensor(a).to(library.bfloat16).requires_grad_() for a in (x, w, b))
+        with contextlib.nullcontext() if library is real else program.tier("compiled"):
+            flat = x_.reshape(-1, 96)
+            results = [library.nn.functional.linear(x_, w_, b_), library.nn.functional.linear(flat, w_), flat @ w_.t(), library.addmm(b_, flat, w_.t()),
+                       x_ @ w_.t(), x_ @ x_.mT]
+            sum(r.float().square().sum() for r in results).backward()
+            found.append([t.detach().float().numpy() for t in (*results, x_.grad, w_.grad, b_.grad)])
+    for want, got in zip(*found):
+        np.testing.assert_allclose(got, want, rtol=2e-2, atol=2e-2 * np.abs(want).max())
 
 
 def _dots(f, *arrays) -> list[tuple[str, str]]:

@@ -2,7 +2,10 @@
 
 It folds every transposition around a product into it. What is then read down the columns (the left side; both sides, where the result is transposed) it
 fetches element by element, slowest where rows are a multiple of 1,024 bytes or the result has few columns (benchmarks/product_forms.py: random shapes in
-each form; jax 0.10.2). So transpositions that cost are kept apart from the product."""
+each form; jax 0.10.2). So transpositions that cost are kept apart from the product.
+
+Products of bfloat16 numbers are computed in float32 from converted arrays, which takes twice the product's time, unless both sides lie row by row, as XLA sees
+it before it chooses layouts; then they take half of float32's time on processors that multiply bfloat16 numbers themselves."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -11,12 +14,16 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from .._core import dtype as dt
+from .._core.processor import flags
 from .materializing import materialized
 
 SMALL = 64  # rows and columns of a batch's matrices that are read down the columns as soon
 SHALLOW = 96  # products in a sum up to which a transposed product takes less time than transposing the result
 NARROW = 16  # columns that fill no vector instruction
 FEW_ROWS = ((4, 128), (8, 256), (32, 512), (64, 1024))  # rows on the left, and the columns from which on they had better be the right side
+MANY_ROWS = 16  # of bfloat16 numbers on the left, from which on the right side, if larger, had better be read as it lies, and the result be transposed
+MULTIPLY_BFLOAT16 = ("avx512_bf16", "amx_bf16")
 LANES = 8  # rows that are as soon as fewer of them, but for LANES / 2
 
 
@@ -34,7 +41,11 @@ def is_cpu(xp, plan) -> bool:
 
 def takes(x) -> bool:
     """Whether products of x are computed in its own precision."""
-    return x.dtype.kind == "f" and x.dtype.itemsize > 2
+    return x.dtype.kind == "f" and x.dtype.itemsize > 2 or takes_bfloat16(x)
+
+
+def takes_bfloat16(x) -> bool:
+    return x.dtype == dt.bfloat16.np and not flags().isdisjoint(MULTIPLY_BFLOAT16)
 
 
 def transposed(x):
@@ -45,9 +56,21 @@ def transposed(x):
 def product(x, y):
     """x y: (..., m, k), (..., k, n) to (..., m, n). Few columns come first: if x is transposed as well, it is then read as it lies."""
     (m, k), n = x.shape[-2:], y.shape[-1]
+    if takes_bfloat16(x):
+        return jnp.matmul(x, y) if y.ndim > 2 else unrounded(x.reshape(-1, k), y).astype(x.dtype).reshape(*x.shape[:-1], n)
     if n <= NARROW and 4 * n <= m and k > SHALLOW:
         return swap(apart(jnp.matmul(apart(swap(y)), swap(x))))
     return _of(apart(x), y)
+
+
+def unrounded(x, y, along: int = 0):
+    """x y in float32 of bfloat16 matrices: (m, k), (k, n) to (m, n); `along` 1 is x y^T, y (n, k)."""
+    return apart(lax.dot_general(_by_rows(x), _by_rows(y), (((1,), (along,)), ((), ())), preferred_element_type=np.float32))
+
+
+def _by_rows(x):
+    """x as it lies row by row, also to XLA's first passes: a transposition's result lies down the columns to them, one of a vector cannot."""
+    return apart(apart(x).reshape(-1)).reshape(x.shape)
 
 
 def _of(x, y):
@@ -58,6 +81,8 @@ def _of(x, y):
 def of_columns(x, ys: Sequence) -> list:
     """x^T y for each y: (..., k, m), (..., k, n) to (..., m, n). The smaller matrix is transposed, and the result if that was y."""
     k, m = x.shape[-2:]
+    if takes_bfloat16(x) and x.ndim == 2:
+        return [unrounded(swap(x), y).astype(x.dtype) for y in ys]
     if x.ndim > 2 and max(k, m) <= SMALL:
         return [jnp.matmul(swap(x), y) for y in ys]
     smaller = [3 * y.shape[-1] * (k + m) < m * k for y in ys]
@@ -66,8 +91,10 @@ def of_columns(x, ys: Sequence) -> list:
 
 
 def of_rows(x, y):
-    """x y^T: (m, k), (n, k) to (m, n)."""
+    """x y^T: (m, k), (n, k) to (m, n); of bfloat16 matrices in float32."""
     (m, k), n = x.shape, y.shape[0]
+    if takes_bfloat16(x):
+        return swap(unrounded(y, x, along=1)) if MANY_ROWS <= m <= n else unrounded(x, y, along=1)
     least = next((least for rows, least in FEW_ROWS if m <= rows), None)
     if least is None or k < least or n < max(m, SMALL) or x.dtype != np.float32:
         return jnp.matmul(x, swap(y))

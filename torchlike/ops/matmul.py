@@ -115,6 +115,11 @@ def _cpu_matmul(x, y):
 
 for _op in (MATMUL, _NAMED["mm"], _NAMED["bmm"]):
     _op.kernel_for("cpu")(_cpu_matmul)
+@UNROUNDED.kernel_for("cpu")
+def _cpu_unrounded(x, y):
+    return cpu_products.unrounded(x, y) if cpu_products.takes_bfloat16(x) and x.ndim == y.ndim == 2 else NotImplemented
+
+
 _NAMED["mm"].asks = "mm", ("self", 0), ("mat2", 1)
 MATMUL.asks = _NAMED["bmm"].asks = "bmm", ("self", 0), ("mat2", 1)
 _NAMED["dot"].asks = "_dot", ("self", 0), ("tensor", 1)
@@ -399,7 +404,7 @@ def _cpu_linear(x, w, b=None):
     if not cpu_products.takes(x) or rows == 1:
         return NotImplemented
     y = cpu_products.of_rows(x.reshape(rows, x.shape[-1]), w).reshape(*x.shape[:-1], w.shape[0])
-    return y if b is None else y + b
+    return (y if b is None else y + b).astype(x.dtype)
 
 
 @_follows_autocast
