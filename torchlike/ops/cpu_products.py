@@ -8,7 +8,7 @@ Products of bfloat16 numbers are computed in float32 from converted arrays, whic
 it before it chooses layouts; then they take half of float32's time on processors that multiply bfloat16 numbers themselves."""
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import jax.numpy as jnp
 import numpy as np
@@ -66,6 +66,21 @@ def product(x, y):
 def unrounded(x, y, along: int = 0):
     """x y in float32 of bfloat16 matrices: (m, k), (k, n) to (m, n); `along` 1 is x y^T, y (n, k)."""
     return apart(lax.dot_general(_by_rows(x), _by_rows(y), (((1,), (along,)), ((), ())), preferred_element_type=np.float32))
+
+
+def matmul(xp, x, y):
+    """xp's product of matrices, in kernels that are not told their device."""
+    if xp is np or not takes_bfloat16(x):
+        return xp.matmul(x, y)
+    return lax.platform_dependent(x, y, cpu=lambda x, y: unrounded(x, y).astype(x.dtype), default=jnp.matmul)
+
+
+def by_rows_of(xp, w) -> Callable:
+    """x to x w^T, in such kernels."""
+    if xp is np or not takes_bfloat16(w):
+        turned = w.T
+        return lambda x: xp.matmul(x, turned)
+    return lambda x: lax.platform_dependent(x, w, cpu=lambda x, w: of_rows(x, w).astype(x.dtype), default=lambda x, w: jnp.matmul(x, w.T))
 
 
 def _by_rows(x):

@@ -16,6 +16,7 @@ from .._core import dtype as dt
 from .._core.registry import Op
 from .._public import public
 from .._tensor import Tensor, apply, as_tensor_value
+from .cpu_products import by_rows_of, matmul
 from .creation import zeros_like
 from .joining import cat
 from .limits import at_least
@@ -94,7 +95,7 @@ def _weights(xp, dx, du, x, h_before, w_ih, needs, plan):
     `needs` tells for the five."""
     flat = lambda a: a.reshape(-1, a.shape[-1])
     rows = flat(dx)
-    gx = xp.matmul(rows, w_ih).reshape(x.shape) if needs[0] else None
+    gx = matmul(xp, rows, w_ih).reshape(x.shape) if needs[0] else None
     if needs[1] and needs[2] and du is dx:
         g_ih, g_hh = all_of_columns(xp, rows, [flat(x), flat(h_before)], plan)
     else:
@@ -115,17 +116,17 @@ def _weights(xp, dx, du, x, h_before, w_ih, needs, plan):
 def _lstm(xp, x, h0, c0, w_ih, w_hh, b_ih, b_hh, mask, k, reverse, w_hr=None):
     """(hidden states, last h, last c, cell states, gates after their activation in the order i f g o)."""
     n = c0.shape[-1]
-    (gx, bias), wt = _projection(xp, x, w_ih, _total(b_ih, b_hh)), w_hh.T
+    (gx, bias), by_weights = _projection(xp, x, w_ih, _total(b_ih, b_hh)), by_rows_of(xp, w_hh)
     half = np.repeat(np.asarray([0.5, 0.5, 1, 0.5], x.dtype), n)  # one tanh for all gates: sigmoid(x) is (1 + tanh(x / 2)) / 2
 
     def step(carry, now):
         (h, c), (g, m) = carry, now
-        gates = xp.tanh(_total(g + xp.matmul(h, wt), bias) * half) * half + (1 - half)
+        gates = xp.tanh(_total(g + by_weights(h), bias) * half) * half + (1 - half)
         i, f, cell, o = _parts(gates, n)
         c2 = f * c + i * cell
         h2 = o * xp.tanh(c2)
         if w_hr is not None:
-            h2 = xp.matmul(h2, w_hr.T)
+            h2 = by_rows_of(xp, w_hr)(h2)
         c2, h2 = _keep(xp, m, c2, c), _keep(xp, m, h2, h)
         return (h2, c2), (h2, c2, gates)
     (h, c), (hs, cs, gates) = _replacing(xp, step, (h0[k], c0[k]), (gx, mask), reverse)
@@ -150,10 +151,10 @@ def _lstm_gradients(xp, x, h0, c0, w_ih, w_hh, w_hr, mask, hs, cs, gates, k, rev
         dh, dc = carry
         share, gh, gc, to_cell, gates, extra, m = now
         dh, dc = _total(dh, gh), _total(dc, gc)
-        whole = dh if w_hr is None else xp.matmul(dh, w_hr)
+        whole = dh if w_hr is None else matmul(xp, dh, w_hr)
         inner = dc + whole * to_cell
         dz = _total(xp.concatenate([inner, inner, inner, whole], -1) * share, extra)
-        return (_keep(xp, m, xp.matmul(dz, w_hh), dh), _keep(xp, m, inner * gates[:, n:2 * n], dc)), (dz,) if w_hr is None else (dh, dz)
+        return (_keep(xp, m, matmul(xp, dz, w_hh), dh), _keep(xp, m, inner * gates[:, n:2 * n], dc)), (dz,) if w_hr is None else (dh, dz)
     start = xp.zeros_like(h0[k]) if g1 is None else g1[0], xp.zeros_like(c0[k]) if g2 is None else g2[0]
     (dh, dc), (*dhs, dz) = _replacing(xp, step, start, (share, g0, g3, o * (1 - t * t), gates, extra, mask), not reverse)
     before = _previous(xp, h0[k], hs, reverse)
@@ -197,12 +198,12 @@ PROJECTED_LSTM = Op("projected_lstm_sequence", _projected_lstm, vjp=_projected_l
 
 def _gru(xp, x, h0, w_ih, w_hh, b_ih, b_hh, mask, k, reverse):
     """(hidden states, last h, gates r z n and the hidden part of n)."""
-    gx, wt, n = linear_kernel(xp, x, w_ih, b_ih), w_hh.T, h0.shape[-1]
+    gx, by_weights, n = linear_kernel(xp, x, w_ih, b_ih), by_rows_of(xp, w_hh), h0.shape[-1]
     half = np.asarray(0.5, x.dtype)
 
     def step(carry, now):
         (h,), (g_r, g_z, g_n, m) = carry, now
-        u_r, u_z, u_n = _parts(_total(xp.matmul(h, wt), b_hh), n)
+        u_r, u_z, u_n = _parts(_total(by_weights(h), b_hh), n)
         r, z = (xp.tanh(a * half) * half + half for a in (g_r + u_r, g_z + u_z))
         new = xp.tanh(g_n + r * u_n)
         h2 = _keep(xp, m, (1 - z) * new + z * h, h)
@@ -230,7 +231,7 @@ def _gru_vjp(xp, x, h0, w_ih, w_hh, b_ih, b_hh, mask, out0, out2, k, reverse, ne
         (dh,), (gh, z, share, extra, m) = carry, now
         dh = _total(dh, gh)
         du = _total(xp.concatenate([dh, dh, dh], -1) * share, extra)
-        return (_keep(xp, m, xp.matmul(du, w_hh) + dh * z, dh),), (du, dh)
+        return (_keep(xp, m, matmul(xp, du, w_hh) + dh * z, dh),), (du, dh)
     start = xp.zeros_like(h0[k]) if g1 is None else g1[0]
     (dh,), (du, dhs) = scan(xp, step, (start,), (g0, z, share, extra, mask), not reverse)
     inner = dhs * to_new if g2 is None else dhs * to_new + g_new
@@ -247,11 +248,11 @@ GRU = Op("gru_sequence", _gru, vjp=_gru_vjp, torch_name="GruBackward0",
 
 def _rnn(xp, x, h0, w_ih, w_hh, b_ih, b_hh, mask, k, reverse, relu):
     """(hidden states, last h)."""
-    (gx, bias), wt = _projection(xp, x, w_ih, _total(b_ih, b_hh)), w_hh.T
+    (gx, bias), by_weights = _projection(xp, x, w_ih, _total(b_ih, b_hh)), by_rows_of(xp, w_hh)
 
     def step(carry, now):
         (h,), (g, m) = carry, now
-        z = _total(g + xp.matmul(h, wt), bias)
+        z = _total(g + by_weights(h), bias)
         h2 = _keep(xp, m, at_least(xp, z, np.zeros((), z.dtype)) if relu else xp.tanh(z), h)
         return (h2,), (h2,)
     (h,), (hs,) = _replacing(xp, step, (h0[k],), (gx, mask), reverse)
@@ -265,7 +266,7 @@ def _rnn_vjp(xp, x, h0, w_ih, w_hh, b_ih, b_hh, mask, out0, k, reverse, relu, ne
         (dh,), (share, gh, m) = carry, now
         dh = _total(dh, gh)
         dz = dh * share
-        return (_keep(xp, m, xp.matmul(dz, w_hh), dh),), (dz,)
+        return (_keep(xp, m, matmul(xp, dz, w_hh), dh),), (dz,)
     start = xp.zeros_like(h0[k]) if g1 is None else g1[0]
     (dh,), (dz,) = _replacing(xp, step, (start,), (share, g0, mask), not reverse)
     gx, *rest = _weights(xp, dz, dz, x, _previous(xp, h0[k], out0, reverse), w_ih, (needs[0], *needs[2:6]), plan)
