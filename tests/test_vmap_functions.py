@@ -119,6 +119,8 @@ def test_second_derivatives_from_outside_of_vmap(torch, name):
         leaf = x.clone().requires_grad_()
         g, = torch.autograd.grad(loss(leaf), leaf, create_graph=True)
         found[key] = func.grad(loss)(x), func.grad(slope)(x), torch.autograd.grad((g ** 2).sum(), leaf)[0], func.jacrev(func.grad(loss))(x)
+        if key == "once":
+            found["three times"] = func.jacrev(func.jacrev(func.grad(loss)))(x)
     return found
 
 
@@ -162,3 +164,35 @@ def test_jax_differentiates_a_function_of_complex_numbers_by_its_backward(subjec
     loss(oracle, want).backward()
     found = jax.grad(lambda a: loss(subject, subject.from_jax(a)).jax())(x)
     np.testing.assert_allclose(found, want.grad.numpy(), rtol=1e-4)
+
+
+def test_jax_differentiates_a_function_many_times(subject, oracle):
+    f, g = functions(subject)["read from the result"], functions(oracle)["read from the result"]
+    found, x = lambda a: f(subject.from_jax(a)).jax(), oracle.tensor(0.4, requires_grad=True)
+    want, at = g(x), jax.numpy.float32(0.4)
+    for _ in range(3):
+        found = jax.grad(found)
+        want, = oracle.autograd.grad(want, x, create_graph=True)
+        np.testing.assert_allclose(found(at), want.item(), rtol=1e-5)
+
+
+def test_second_derivatives_of_what_draws_are_refused(subject):
+    class Noise(subject.autograd.Function):
+        generate_vmap_rule = True
+
+        @staticmethod
+        def forward(x):
+            return x * subject.rand_like(x)
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            ctx.save_for_backward(output)
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * ctx.saved_tensors[0]
+    func = subject.func
+    first = func.grad(lambda x: func.vmap(Noise.apply, randomness="different")(x).sum())
+    assert first(subject.ones(2)).shape == (2,)
+    with pytest.raises(NotImplementedError, match="draws random numbers"):
+        func.grad(lambda x: first(x).sum())(subject.ones(2)).tolist()

@@ -2,6 +2,8 @@
 again it would take the derivative of what their forward recorded, which need not be the one that their backward says. So they are called again there."""
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -9,12 +11,20 @@ import jax
 from .._core.program import META_ARRAY
 from .._interop import from_jax
 from .._tensor import Tensor
-from ..autograd import _under_jax
+from ..autograd import _tangents, _under_jax
 from ..autograd.function import FunctionCtx
 from ..utils._pytree import tree_flatten
+from ._trace import untraced
 
 if TYPE_CHECKING:
     from ._trace import Trace
+
+
+@contextlib.contextmanager
+def _apart() -> Iterator[None]:
+    """Inside of the block no transform of torch.func is open."""
+    with _under_jax.set_apart(_apart), _tangents.unseen(), untraced():
+        yield
 
 
 class Called:
@@ -24,6 +34,7 @@ class Called:
         self.trace: Trace | None = trace
         self.cls, self.kwargs, self.separate, self.needs = cls, kwargs, separate, needs
         self.why = ""  # it cannot be called again
+        self.draws = trace.draws
         tensors = [a for a in args if isinstance(a, Tensor)]
         others = tree_flatten((kwargs, [a for a in args if not isinstance(a, Tensor)]))[0]
         if any(isinstance(x, Tensor) for x in others):
@@ -40,6 +51,8 @@ class Called:
         """It is over: what it returned is in the graph."""
         trace, self.trace = self.trace, None
         self.end = len(trace.results)
+        if trace.draws != self.draws:
+            self.why = "draws random numbers"
         if not self.why:
             self.outs = [trace.reference(o._current()) for o in made if isinstance(o, Tensor)]
             if len({*self.outs, *self.given}) < len(self.outs) + len(set(self.given)):
@@ -64,7 +77,7 @@ class Called:
         for i, ref in zip(self.places, self.given):
             x = env[ref] if ref >= 0 else inputs[-1 - ref]
             args[i] = from_jax(x if self.needs[i] else jax.lax.stop_gradient(x))
-        with _under_jax.alone():
+        with _apart():
             made = _under_jax.applied(self.cls, tuple(args), self.kwargs, self.separate, FunctionCtx)
         made = made if isinstance(made, tuple) else (made,)
         for ref, t in zip(self.outs, [t for t in made if isinstance(t, Tensor)]):

@@ -170,6 +170,7 @@ class Trace(program.Program):
         self.nodes: set[Node] = set()
         self.boundaries: dict[tuple, Boundary] = {}
         self.functions: list[Called] = []  # calls of torch.autograd.Function
+        self.draws = 0  # how often random numbers were drawn
         self.needs: dict[int, tuple] = {}  # first result of a step -> which of its inputs carry gradients
         self.written: list[tuple] = []
         self.stale: list = []  # views from outside that took a value of this program
@@ -276,6 +277,7 @@ class Trace(program.Program):
 
     def drew(self, value: Value, redraw) -> None:
         """A random operation drew `value`; the other examples' draws follow where they differ."""
+        self.draws += 1
         if self.randomness == "different":
             import numpy as np
 
@@ -446,6 +448,16 @@ def _swap(new: tuple) -> tuple:
     old = state.program, state.limit, state.capture, mode.watchers
     state.program, state.limit, state.capture, mode.watchers = new
     return old
+
+
+@contextlib.contextmanager
+def untraced() -> Iterator[None]:
+    """Inside of the block no call of vmap is open: operations on JAX's tracers are done at once, as JAX traces them."""
+    inside = _swap((program.Program(), program.state.limit, None, ()))
+    try:
+        yield
+    finally:
+        _swap(inside)
 
 
 def innermost() -> Trace | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import jax
@@ -18,20 +18,20 @@ from .._tensor import Tensor
 
 
 class _State(threading.local):
-    alone = False  # the transforms of torch.func that are open have nothing to do with what is called
+    apart: Callable | None = None  # the block inside of which Functions run that have nothing to do with the transforms of torch.func that are open
 
 
 state = _State()
 
 
 @contextlib.contextmanager
-def alone() -> Iterator[None]:
-    """Inside of the block Functions of tracers are JAX's, whatever torch.func does around it."""
-    before, state.alone = state.alone, True
+def set_apart(block: Callable) -> Iterator[None]:
+    """Inside of the block Functions of tracers are JAX's, whatever torch.func does around it, and run inside of `block()`, also when JAX calls them later."""
+    before, state.apart = state.apart, block
     try:
         yield
     finally:
-        state.alone = before
+        state.apart = before
 
 
 def concerns(args: tuple) -> bool:
@@ -49,14 +49,21 @@ class _Call:
 
     def __init__(self, cls: type, args: tuple, kwargs: dict, separate: bool, context: Any):
         self.cls, self.args, self.kwargs, self.separate, self.context = cls, args, kwargs, separate, context
+        self.around = state.apart or contextlib.nullcontext
         self.places = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
         self.result: list = []  # with None in the place of tensors
         self.single = False
         self.written: dict[int, int] = {}  # results that are arguments changed in place
         self.rest: tuple = ()
+        self.kept: dict[int, int] = {}  # places in `to_save` of tensors that are results
+        self.call: Callable = self.forward  # what JAX differentiates
 
     def run(self, arrays: tuple) -> tuple[list, Any]:
         """(the results' arrays, the context) of forward."""
+        with self.around():
+            return self._run(arrays)
+
+    def _run(self, arrays: tuple) -> tuple[list, Any]:
         ctx, args = self.context(), list(self.args)
         for i, x in zip(self.places, arrays):
             args[i] = _of(x)
@@ -76,18 +83,28 @@ class _Call:
         self.written = {k: i for k, o in enumerate(outs) for i in self.places if o is args[i] and id(o) in dirty}
         self.result = [None if isinstance(o, Tensor) else o for o in outs]
         self.tensors = [k for k, o in enumerate(outs) if isinstance(o, Tensor)]
+        places = {id(outs[k]): i for i, k in enumerate(self.tensors)}
+        self.kept = {at: places[id(t)] for at, t in enumerate(getattr(ctx, "to_save", ())) if id(t) in places}
         plain = {id(t) for t in ctx.non_differentiable}
         made = [jax.lax.stop_gradient(o.jax()) if id(o) in plain else o.jax() for o in outs if isinstance(o, Tensor)]
         return made, ctx
 
     def forward(self, *arrays):
-        made, ctx = self.run(arrays)
+        _, ctx = self.run(arrays)
+        made = self.call(*arrays)  # where JAX differentiates this, it is by the Function's own rule, too; so are results that backward reads
+        if self.kept:
+            with self.around():
+                ctx.to_save = tuple([_of(made[self.kept[at]]) if at in self.kept else t for at, t in enumerate(ctx.to_save)])
         leaves, tree = jax.tree_util.tree_flatten(dict(ctx.__dict__))
         arrays = [isinstance(x, (jax.Array, jax.core.Tracer)) for x in leaves]
         self.rest = tree, [None if a else x for x, a in zip(leaves, arrays)], arrays
         return made, [x for x, a in zip(leaves, arrays) if a]
 
     def backward(self, kept: list, grads: list) -> tuple:
+        with self.around():
+            return self._backward(kept, grads)
+
+    def _backward(self, kept: list, grads: list) -> tuple:
         tree, leaves, arrays = self.rest
         given = iter(kept)
         ctx = self.context()
@@ -127,6 +144,7 @@ def applied(cls: type, args: tuple, kwargs: dict, separate: bool, context: type)
     call = _Call(cls, args, kwargs, separate, context)
     f = jax.custom_vjp(lambda *arrays: call.run(arrays)[0])
     f.defvjp(call.forward, call.backward)
+    call.call = f
     made = f(*[args[i].jax() for i in call.places])
     outs = list(call.result)
     for k, x in zip(call.tensors, made):

@@ -195,7 +195,7 @@ class Function:
             call = signature_of(cls.forward).bind(*args, **kwargs)
             call.apply_defaults()
             args, kwargs = call.args, call.kwargs
-        if (_under_jax.state.alone or not _transforming()) and _under_jax.concerns(args):
+        if (_under_jax.state.apart or not _transforming()) and _under_jax.concerns(args):
             return _under_jax.applied(cls, args, kwargs, separate, FunctionCtx)
         ruled = cls.vmap is not Function.vmap
         if _transforming() and cls.__module__.split(".")[0] not in ("torch", "torchlike"):
