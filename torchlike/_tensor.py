@@ -238,7 +238,10 @@ class Tensor(Fields, metaclass=Shown):
         out._storage, out._seen = st, st.version
         if program.state.capture is not None:
             program.state.capture.viewed(out)
-        out._chain = (*self._chain, link)
+        chain, base = self._chain, self._base
+        if chain and link[0].name == "view" and chain[-1][0] is link[0] and base is not None and len(chain) > len(base._chain):
+            chain = chain[:-1]  # only the last shape counts: `x = x.view(..)` in a loop makes no longer and longer chain, which every write goes through
+        out._chain = (*chain, link)
         out._layout = layout
         if self._of_data is not None:
             out._of_data = self._of_data
