@@ -227,3 +227,33 @@ def test_capsules_of_tensors_that_require_gradients(torch):
     x = torch.ones(3, requires_grad=True)
     y = torch.utils.dlpack.from_dlpack(torch.utils.dlpack.to_dlpack(x * 2))
     return y, error(x.__dlpack__)
+
+
+@same
+def test_arrays_of_what_a_transformation_hands_on(torch):
+    """A view with gaps is a tensor of its own there, with the same strides: its memory holds the gaps, too."""
+    seen = []
+
+    class Double(torch.autograd.Function):
+        @staticmethod
+        def forward(x):
+            parts = [x.numpy(), x[1:, ::2].numpy(), x.t().numpy()]
+            seen.extend((part.strides, part.copy()) for part in parts)
+            if torch is torchlike:
+                for part in parts:
+                    owner = part
+                    while isinstance(owner.base, np.ndarray):
+                        owner = owner.base
+                    (first, end), (least, most) = np.lib.array_utils.byte_bounds(part), np.lib.array_utils.byte_bounds(owner)
+                    assert least <= first and end <= most and owner.flags.owndata
+            return x * 2
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            pass
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 2
+    x = torch.arange(24.).view(3, 4, 2)[..., 1]
+    return torch.func.grad(lambda x: Double.apply(x).sum())(x), torch.func.grad(lambda x: Double.apply(x[:, 1:]).sum())(x), seen

@@ -20,7 +20,7 @@ from ._core.device import CPU
 from ._core.grad_mode import mode
 from ._core.history import warn
 from ._core.host import is_foreign
-from ._core.layout import Layout, contiguous, is_contiguous, is_dense
+from ._core.layout import Layout, contiguous, extent, is_contiguous, is_dense
 from ._core.program import concrete
 from ._core.registry import Op, View
 from ._core.silence import silently
@@ -308,9 +308,10 @@ def _moved(array: np.ndarray, memory: np.ndarray) -> np.ndarray:
 
 
 def _strided_root(st: Storage, root: np.ndarray, layout: Layout) -> None:
-    """A root that is dense but not contiguous: its array has the same strides."""
-    size = root.size
-    memory = np.empty(size, root.dtype) if not isinstance(st.memory, np.ndarray) else st.memory.view(root.dtype)[:size]
-    array = np.lib.stride_tricks.as_strided(memory, layout.shape, tuple(s * root.itemsize for s in layout.strides))
+    """A root that is not contiguous (nor dense, where a transformation handed a view on): its array has the same strides."""
+    size = extent(layout)
+    known = isinstance(st.memory, np.ndarray) and st.memory.nbytes >= size * root.itemsize
+    memory = st.memory[:size * root.itemsize].view(root.dtype) if known else np.empty(size, root.dtype)
+    array = np.ndarray(layout.shape, root.dtype, memory, layout.offset * root.itemsize, [s * root.itemsize for s in layout.strides])
     np.copyto(array, root)
     st.host = Host(array, root, memory)
