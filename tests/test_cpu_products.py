@@ -1,6 +1,7 @@
 """Products with transpositions, in the forms that XLA's CPU backend computes soonest."""
 import contextlib
 import itertools
+import math
 import re
 
 import jax
@@ -97,6 +98,14 @@ def test_no_product_reads_its_left_side_by_columns(k, m, n):
 def test_products_of_nothing(shape):
     x, y = np.ones(shape, np.float32), np.ones((*shape[:2], 100), np.float32)
     np.testing.assert_array_equal(cpu_products.of_columns(x, [y])[0], x.swapaxes(1, 2) @ y)
+
+
+@pytest.mark.parametrize(("rows", "k", "n"), [((0,), 8, 3), ((2, 5), 0, 3), ((5,), 0, 3), ((2, 0), 8, 3), ((5,), 8, 0)])
+def test_bfloat16_products_of_nothing(rows, k, n):
+    x, y = (np.ones(shape, ml_dtypes.bfloat16) for shape in ((*rows, k), (k, n)))
+    for got in (cpu_products.product(x, y), cpu_products.of_rows(x.reshape(math.prod(rows), k), y.T)):
+        assert got.size == 0 or not np.asarray(got, np.float32).any()
+    assert cpu_products.product(x, y).shape == (*rows, n)
 
 
 def test_gradients_of_transposed_products_are_torchs():

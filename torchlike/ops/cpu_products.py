@@ -8,6 +8,7 @@ Products of bfloat16 numbers are computed in float32 from converted arrays, whic
 it before it chooses layouts; then they take half of float32's time on processors that multiply bfloat16 numbers themselves."""
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 import jax.numpy as jnp
@@ -23,7 +24,7 @@ SHALLOW = 96  # products in a sum up to which a transposed product takes less ti
 NARROW = 16  # columns that fill no vector instruction
 FEW_ROWS = ((4, 128), (8, 256), (32, 512), (64, 1024))  # rows on the left, and the columns from which on they had better be the right side
 MANY_ROWS = 16  # of bfloat16 numbers on the left, from which on the right side, if larger, had better be read as it lies, and the result be transposed
-MULTIPLY_BFLOAT16 = ("avx512_bf16", "amx_bf16")
+MULTIPLY_BFLOAT16 = ("avx512_bf16", "amx_bf16")  # flags of processors
 LANES = 8  # rows that are as soon as fewer of them, but for LANES / 2
 
 
@@ -57,7 +58,7 @@ def product(x, y):
     """x y: (..., m, k), (..., k, n) to (..., m, n). Few columns come first: if x is transposed as well, it is then read as it lies."""
     (m, k), n = x.shape[-2:], y.shape[-1]
     if takes_bfloat16(x):
-        return jnp.matmul(x, y) if y.ndim > 2 else unrounded(x.reshape(-1, k), y).astype(x.dtype).reshape(*x.shape[:-1], n)
+        return jnp.matmul(x, y) if y.ndim > 2 else unrounded(x.reshape(math.prod(x.shape[:-1]), k), y).astype(x.dtype).reshape(*x.shape[:-1], n)
     if n <= NARROW and 4 * n <= m and k > SHALLOW:
         return swap(apart(jnp.matmul(apart(swap(y)), swap(x))))
     return _of(apart(x), y)
