@@ -7,7 +7,8 @@ with the process. It is made when the first large program runs. What each compil
 programs later does so as well, while a program runs: a large temporary buffer may lie where a smaller one was before, or at the end of the heap
 instead of the place it had (glibc 2.36 finds no place for an aligned block where one as long was). The same is done, ever more seldom, where memory has grown, or
 where all programs are small: theirs is little of the process's, and does not show.
-Threads share one heap, from import on: a thread's own heap, where XLA's would allocate, goes back whenever it is empty.
+Threads share one heap, from import on: a thread's own heap, where XLA's would allocate, goes back whenever it is empty. It costs a compilation
+on several cores a fifth more time.
 `TORCHLIKE_MALLOC=off` leaves malloc alone; so does a setting of the user's own.
 """
 from __future__ import annotations
