@@ -5,7 +5,7 @@ fetches element by element, slowest where rows are a multiple of 1,024 bytes or 
 each form; jax 0.10.2). So transpositions that cost are kept apart from the product.
 
 Products of bfloat16 numbers are computed in float32 from converted arrays, which takes twice the product's time, unless both sides lie row by row, as XLA sees
-it before it chooses layouts; then they take half of float32's time on processors that multiply bfloat16 numbers themselves."""
+it before it chooses layouts; then they take less time than float32's on processors that multiply bfloat16 numbers themselves."""
 from __future__ import annotations
 
 import math
@@ -24,8 +24,8 @@ SHALLOW = 96  # products in a sum up to which a transposed product takes less ti
 NARROW = 16  # columns that fill no vector instruction
 FEW_ROWS = ((4, 128), (8, 256), (32, 512), (64, 1024))  # rows on the left, and the columns from which on they had better be the right side
 MANY_ROWS = 16  # of bfloat16 numbers on the left, from which on the right side, if larger, had better be read as it lies, and the result be transposed
-MULTIPLY_BFLOAT16 = ("avx512_bf16", "amx_bf16")  # flags of processors
 LANES = 8  # rows that are as soon as fewer of them, but for LANES / 2
+MULTIPLY_BFLOAT16 = ("avx512_bf16", "amx_bf16")  # flags of processors
 
 
 def swap(x):

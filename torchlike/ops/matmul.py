@@ -113,13 +113,13 @@ def _cpu_matmul(x, y):
     return cpu_products.product(x, y)
 
 
-for _op in (MATMUL, _NAMED["mm"], _NAMED["bmm"]):
-    _op.kernel_for("cpu")(_cpu_matmul)
 @UNROUNDED.kernel_for("cpu")
 def _cpu_unrounded(x, y):
     return cpu_products.unrounded(x, y) if cpu_products.takes_bfloat16(x) and x.ndim == y.ndim == 2 else NotImplemented
 
 
+for _op in (MATMUL, _NAMED["mm"], _NAMED["bmm"]):
+    _op.kernel_for("cpu")(_cpu_matmul)
 _NAMED["mm"].asks = "mm", ("self", 0), ("mat2", 1)
 MATMUL.asks = _NAMED["bmm"].asks = "bmm", ("self", 0), ("mat2", 1)
 _NAMED["dot"].asks = "_dot", ("self", 0), ("tensor", 1)

@@ -117,6 +117,7 @@ def _lstm(xp, x, h0, c0, w_ih, w_hh, b_ih, b_hh, mask, k, reverse, w_hr=None):
     """(hidden states, last h, last c, cell states, gates after their activation in the order i f g o)."""
     n = c0.shape[-1]
     (gx, bias), by_weights = _projection(xp, x, w_ih, _total(b_ih, b_hh)), by_rows_of(xp, w_hh)
+    projected = None if w_hr is None else by_rows_of(xp, w_hr)
     half = np.repeat(np.asarray([0.5, 0.5, 1, 0.5], x.dtype), n)  # one tanh for all gates: sigmoid(x) is (1 + tanh(x / 2)) / 2
 
     def step(carry, now):
@@ -125,8 +126,8 @@ def _lstm(xp, x, h0, c0, w_ih, w_hh, b_ih, b_hh, mask, k, reverse, w_hr=None):
         i, f, cell, o = _parts(gates, n)
         c2 = f * c + i * cell
         h2 = o * xp.tanh(c2)
-        if w_hr is not None:
-            h2 = by_rows_of(xp, w_hr)(h2)
+        if projected is not None:
+            h2 = projected(h2)
         c2, h2 = _keep(xp, m, c2, c), _keep(xp, m, h2, h)
         return (h2, c2), (h2, c2, gates)
     (h, c), (hs, cs, gates) = _replacing(xp, step, (h0[k], c0[k]), (gx, mask), reverse)
