@@ -177,6 +177,7 @@ RESAMPLING = [
          "reflection") for a in (False, True)],
          s(t(1, 1, 3, 3, 3), t(1, 2, 2, 2, 3, low=-1.2, high=1.2), align_corners=False),
          s(t(1, 1, 3, 3, 3), t(1, 2, 2, 2, 3, low=-1, high=1), "nearest", "border", True),
+         *[s(t(2, 2, 3, 1, 4), t(2, 2, 2, 3, 3, low=-4, high=4), padding_mode="reflection", align_corners=a) for a in (False, True)],
          errors=(s(t(1, 2, 3), t(1, 2, 2)), s(t(1, 2, 3, 3), t(2, 2, 2, 2)), s(t(1, 2, 3, 3), t(1, 2, 2, 3)),
          s(t(1, 2, 3, 3), t(1, 2, 2, 2), mode="x"), s(t(1, 1, 3, 3, 3), t(1, 2, 2, 2, 3), mode="bicubic")),
          vmap=False, gradgrad=False, tol=20),

@@ -6,6 +6,7 @@ import math
 import numpy as np
 
 from .numpy_lax_rules import Lacks, dtype_of, out_dtype, out_shape, rule, shape_of
+from .triangular import solve_triangle
 
 
 def _lapack(dtype, *names):
@@ -231,17 +232,15 @@ def _eig(eqn):
 
 @rule("triangular_solve")
 def _triangular_solve(eqn):
-    from scipy.linalg import get_blas_funcs
-    p, dtype = eqn.params, dtype_of(eqn)
-    trsm = get_blas_funcs("trsm", dtype=dtype)
-    trans = (2 if p["conjugate_a"] else 1) if p["transpose_a"] else 0
-    conjugate = p["conjugate_a"] and not p["transpose_a"]
-    side, lower, unit = not p["left_side"], p["lower"], p["unit_diagonal"]
+    p = eqn.params
+    right, unit = not p["left_side"], p["unit_diagonal"]
+    turned = p["transpose_a"] != right  # x op(a) = b is op(a)^T x^T = b^T
+    lower = p["lower"] != turned
 
     def one(a, b):
-        if not b.size:
-            return (b,)
-        return (trsm(1.0, a.conj() if conjugate else a, b, side=side, lower=lower, trans_a=trans, diag=unit),)
+        a = a.conj() if p["conjugate_a"] else a
+        x = solve_triangle(a.T if turned else a, b.T if right else b, lower, unit)
+        return (x.T if right else x,)
     return _batched(eqn, one)
 
 

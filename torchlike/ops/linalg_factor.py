@@ -18,7 +18,7 @@ from .._public import public, with_out
 from .._tensor import Tensor, apply
 from .._writing import fill_out
 from .linalg_common import adjoint, by_columns, each, eye_like, lapack, need_float, need_matrix, need_same_dtype, need_square, of_symmetric, raise_failures
-from .linalg_solve import TRIANGULAR, _zero_pivot, solve_triangular
+from .linalg_solve import TRIANGULAR, _triangular, _zero_pivot, solve_triangular
 from .matmul import MATMUL
 from .named_results import named_result
 from .underivable import Underived
@@ -254,7 +254,35 @@ def _lu(xp, a, pivot):
     return [lu, order, _zero_pivot(jnp, lu)]
 
 
-LU = Op("linalg_lu_factor_ex", _lu, numpy=_lu_numpy,
+def _lu_vjp(xp, g0, out0, out1):
+    """Of L and U in one matrix, A = P L U. A wide matrix is a square one and the rest, P L Y; a tall one likewise, its rest Y U."""
+    m, n = out0.shape[-2:]
+    k = min(m, n)
+    square = out0[..., :k, :k]
+    of_lower, of_upper = xp.tril(g0[..., :k, :k], -1), xp.triu(g0[..., :k, :k])
+
+    def by_lower(x):  # L^-H x
+        return _triangular(xp, adjoint(xp, square), x, True, True)
+
+    def by_upper(x):  # x U^-H
+        return adjoint(xp, _triangular(xp, square, adjoint(xp, x), True, False))
+    rest = None
+    if m < n:
+        rest = by_lower(g0[..., k:])
+        of_lower = of_lower - _mm(xp, rest, adjoint(xp, out0[..., k:]))
+    elif m > n:
+        rest = by_upper(g0[..., k:, :])
+        of_upper = of_upper - _mm(xp, adjoint(xp, out0[..., k:, :]), rest)
+    upper = xp.triu(square)
+    lower = square - upper + xp.eye(k, dtype=square.dtype)
+    inner = xp.tril(_mm(xp, adjoint(xp, lower), of_lower), -1) + xp.triu(_mm(xp, of_upper, adjoint(xp, upper)))
+    made = by_upper(by_lower(inner))
+    if rest is not None:
+        made = xp.concatenate([made, rest], -1 if m < n else -2)
+    return xp.take_along_axis(made, xp.argsort(_order(xp, out1, m), -1)[..., None], -2)
+
+
+LU = Op("linalg_lu_factor_ex", _lu, numpy=_lu_numpy, vjp=_lu_vjp,
         shape=lambda a, pivot: [(a.shape, a.dtype), ((*a.shape[:-2], min(a.shape[-2:])), dt.int32), (a.shape[:-2], dt.int32)])
 
 
@@ -507,20 +535,58 @@ def _product(xp, a, tau):
     if xp is np and math.prod(a.shape[:-2]) <= 16 * k:  # for more matrices than that, all at once are quicker
         build = lapack(a.dtype, "ungqr" if a.dtype.kind == "c" else "orgqr")
         return each(lambda x, t: (build(x, t, lwork=64 * n)[0],), a, tau, ranks=(2, 1))[0]
-    v = _vectors(xp, a)
     q = xp.broadcast_to(xp.eye(m, n, dtype=a.dtype), a.shape)
-
-    def reflect(q, v, t):
-        return q - t[..., None, None] * v[..., :, None] * _mm(xp, xp.conj(v)[..., None, :], q)
+    steps = _reflections(xp, a, tau)
     if xp is np:
-        for i in range(k - 1, -1, -1):
-            q = reflect(q, v[..., i], tau[..., i])
+        for v, t in zip(*(x[::-1] for x in steps)):
+            q = _reflected(np, q, v, t)
         return q
-    steps = jnp.moveaxis(v[..., :k], -1, 0), jnp.moveaxis(tau, -1, 0)
-    return jax.lax.scan(lambda q, x: (reflect(q, *x), None), q, steps, reverse=True)[0]
+    return jax.lax.scan(lambda q, x: (_reflected(jnp, q, *x), None), q, steps, reverse=True)[0]
 
 
-HOUSEHOLDER = Op("linalg_householder_product", _product, shape=lambda a, tau: (a.shape, a.dtype))
+def _reflections(xp, a, tau) -> tuple:
+    """Vectors (k, ..., m) and factors (k, ...)."""
+    return xp.moveaxis(_vectors(xp, a)[..., :tau.shape[-1]], -1, 0), xp.moveaxis(tau, -1, 0)
+
+
+def _reflected(xp, q, v, t):
+    return q - t[..., None, None] * v[..., :, None] * _mm(xp, xp.conj(v)[..., None, :], q)
+
+
+def _reflected_vjp(xp, g, q, v, t):
+    """Of _reflected: gradients of q, v and t."""
+    row = xp.conj(v)[..., None, :]
+    of_q, of_g = _mm(xp, row, q), _mm(xp, row, g)  # (..., 1, n)
+    to_v = xp.conj(t)[..., None] * (g * xp.conj(of_q)).sum(-1) + t[..., None] * (q * xp.conj(of_g)).sum(-1)
+    return _reflected(xp, g, v, xp.conj(t)), -to_v, -(of_g * xp.conj(of_q)).sum((-1, -2))
+
+
+def _product_vjp(xp, g, a, tau):
+    n, k = a.shape[-1], tau.shape[-1]
+    q, steps = xp.broadcast_to(xp.eye(*a.shape[-2:], dtype=a.dtype), a.shape), _reflections(xp, a, tau)
+    if xp is np:
+        before, made = [], []
+        for v, t in zip(*(x[::-1] for x in steps)):
+            before.append(q)
+            q = _reflected(np, q, v, t)
+        for v, t in zip(*steps):
+            g, *found = _reflected_vjp(np, g, before.pop(), v, t)
+            made.append(found)
+        to_v, to_tau = (np.stack(x) for x in zip(*made))
+    else:
+        _, before = jax.lax.scan(lambda q, x: (_reflected(jnp, q, *x), q), q, steps, reverse=True)
+
+        def back(g, x):
+            g, *found = _reflected_vjp(jnp, g, *x)
+            return g, found
+        _, (to_v, to_tau) = jax.lax.scan(back, g, (before, *steps))
+    to_a = xp.tril(xp.moveaxis(to_v, 0, -1), -1)
+    if k < n:
+        to_a = xp.concatenate([to_a, xp.zeros((*a.shape[:-1], n - k), a.dtype)], -1)
+    return to_a, xp.moveaxis(to_tau, 0, -1)
+
+
+HOUSEHOLDER = Op("linalg_householder_product", _product, shape=lambda a, tau: (a.shape, a.dtype), vjp=_product_vjp)
 
 
 def _without_gradients(input, tau) -> Tensor:

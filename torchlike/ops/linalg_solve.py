@@ -9,6 +9,7 @@ from .._core import dtype as dt
 from .._core.aval import broadcast_shapes
 from .._core.history import warn
 from .._core.registry import Op
+from .._core.triangular import solve_triangle, substitute
 from .._public import FUNCTIONS, public, with_out
 from .._tensor import Tensor, apply
 from .extreme_places import place_of
@@ -151,23 +152,9 @@ def solve(A, B, *, left: bool = True) -> Tensor:
 def _triangular(xp, a, b, upper, unit):
     if xp is np:
         if a.size > a.shape[-1] ** 3:  # more matrices than rows: row by row, all matrices at once
-            return _substitute(a, b, upper, unit)
-        trtrs = lapack(b.dtype, "trtrs")
-        return each(lambda m, r: ((trtrs(m, r, lower=not upper, unitdiag=unit)[0] if r.size else r) if unit or np.diagonal(m).all()
-                                  else _substitute(m, r, upper, unit),), a, b, ranks=(2, 2))[0]
+            return substitute(a, b, not upper, unit)
+        return each(lambda m, r: (solve_triangle(m, r, not upper, unit),), a, b, ranks=(2, 2))[0]
     return jax.lax.linalg.triangular_solve(a, b, left_side=True, lower=not upper, unit_diagonal=unit)
-
-
-def _substitute(m, r, upper, unit):
-    """Substitution that divides by zero where the diagonal is zero (LAPACK's driver stops there, torch's does not)."""
-    x, n = r.copy(), m.shape[-1]
-    with np.errstate(all="ignore"):
-        for i in (range(n - 1, -1, -1) if upper else range(n)):
-            known = slice(i + 1, n) if upper else slice(0, i)
-            x[..., i, :] -= (m[..., i:i + 1, known] @ x[..., known, :])[..., 0, :]
-            if not unit:
-                x[..., i, :] /= m[..., i, i, None]
-    return x
 
 
 def _triangular_vjp(xp, g, a, out, upper, unit, needs):

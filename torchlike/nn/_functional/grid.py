@@ -16,7 +16,7 @@ from ..._tensor import Tensor, apply
 from ...ops.materializing import once
 from ...ops.ranges import _linspace
 from .common import need, not_implemented, wide
-from .resampling_maps import _cubic_weights
+from .resampling_maps import _cubic_slopes, _cubic_weights
 
 # -- affine_grid -------------------------------------------------------------------------------------------------------------
 
@@ -190,7 +190,7 @@ def _sampled(x: np.ndarray, positions: np.ndarray, shape: tuple, mode: str, padd
             made[..., start : start + _BLOCK] = _picked(pixels, found)
             continue
         for k, rows in enumerate(pixels):
-            part = rows.take(found[0][0][k], 0) if mode == "nearest" else _weighted(rows, [(at[k], w[k]) for at, w in found])
+            part = rows.take(found[0][0][k], 0) if mode == "nearest" else _corner_matrix([(at[k], w[k]) for at, w in found], len(rows), rows.dtype) @ rows
             made[k, :, start : start + _BLOCK] = part.T
     return made
 
@@ -208,21 +208,111 @@ def _picked(images: np.ndarray, corners: list[tuple]) -> np.ndarray:
     return total
 
 
-def _weighted(rows: np.ndarray, corners: list[tuple]) -> np.ndarray:
-    """Sums of rows by weight, as a product with a sparse matrix: NumPy would take several passes over memory for each corner."""
+def _corner_matrix(corners: list[tuple], pixels: int, dtype: np.dtype):
+    """The (outputs, pixels) sparse matrix of an image's corners. By products with it sums take one pass over memory; NumPy's would several for each corner."""
     from scipy.sparse import csr_array
     n = len(corners[0][0])
-    at, weights = np.empty((n, len(corners)), np.int32), np.empty((n, len(corners)), rows.dtype)
+    at, weights = np.empty((n, len(corners)), np.int32), np.ones((n, len(corners)), dtype)
     for k, (place, w) in enumerate(corners):
-        at[:, k], weights[:, k] = place, w
-    return csr_array((weights.ravel(), at.ravel(), np.arange(0, at.size + 1, len(corners), dtype=np.int32)), (n, len(rows))) @ rows
+        at[:, k] = place
+        if w is not None:
+            weights[:, k] = w
+    return csr_array((weights.ravel(), at.ravel(), np.arange(0, at.size + 1, len(corners), dtype=np.int32)), (n, pixels))
 
 
 def _sample_shape(x, grid, *statics):
     return (*x.shape[:2], *grid.shape[1:-1]), x.dtype
 
 
-_SAMPLE = {n: Op(f"grid_sampler_{n}d", _sample, shape=_sample_shape, torch_name=f"GridSampler{n}DBackward0") for n in (2, 3)}
+# Its derivative is written out: jax.vjp would be traced anew for each shape, which takes 150 ms of a volume's eight corners.
+
+
+def _bounded_slope(xp, at, n: int, padding: str, align: bool):
+    """The derivative of _bounded."""
+    if padding == "zeros":
+        return xp.ones_like(at)
+    slope = 1
+    if padding == "reflection":
+        low, high = (0.0, n - 1.0) if align else (-0.5, n - 0.5)
+        if high <= low:
+            return xp.zeros_like(at)
+        back = (xp.floor(xp.abs(at - low) / (high - low)) % 2 == 1) != (at < low)
+        slope, at = xp.where(back, -1, 1), _reflected(xp, at, n, align)
+    return xp.where((at > 0) & (at < n - 1), slope, 0).astype(at.dtype)
+
+
+def _slopes(xp, at, n: int, mode: str, padding: str, align: bool) -> list:
+    """Derivatives of the weights that _taps gives, by the position."""
+    if mode == "bicubic":
+        return _cubic_slopes(at - xp.floor(at))
+    slope = _bounded_slope(xp, at, n, padding, align)
+    return [-slope, slope]
+
+
+def _weight_slopes(xp, positions, shape: tuple, mode: str, padding: str, align: bool) -> list[list]:
+    """Derivatives of each corner's weight by each of the coordinates, in the grid's order."""
+    sets = []
+    for d, n in enumerate(shape):
+        at = _unnormalized(xp, positions[..., len(shape) - 1 - d], n, align)
+        scale = at.dtype.type((n - 1 if align else n) / 2)
+        sets.append([(w, s * scale) for (_, w), s in zip(_taps(xp, at, n, mode, padding, align), _slopes(xp, at, n, mode, padding, align))])
+    found = []
+    for corner in np.ndindex(*(len(s) for s in sets)):
+        taps = [s[k] for s, k in zip(sets, corner)]
+        found.append([math.prod(slope if d == e else w for e, (w, slope) in enumerate(taps)) for d in reversed(range(len(shape)))])
+    return found
+
+
+def _sample_vjp(xp, x, grid, g, mode, padding, align, needs):
+    n, channels, count = *x.shape[:2], math.prod(grid.shape[1:-1])
+    if not n * channels * count:
+        return xp.zeros_like(x), xp.zeros_like(grid)
+    positions, how = wide(grid).reshape(n, count, -1), (x.shape[2:], mode, padding, align)
+    needs = needs[0], needs[1] and mode != "nearest"
+    rows = xp.moveaxis(wide(g).reshape(n, channels, count), 1, 2)
+    to_pixels, to_grid = (_gradients_in_blocks if xp is np else _gradients)(xp, x, positions, rows, how, needs)
+    if to_pixels is not None:
+        to_pixels = xp.moveaxis(to_pixels[:, :-1], 1, 2).reshape(x.shape).astype(x.dtype)
+    return to_pixels, xp.zeros_like(grid) if to_grid is None else to_grid.reshape(grid.shape).astype(grid.dtype)
+
+
+def _gradients(xp, x, positions, rows, how: tuple, needs: tuple) -> tuple:
+    """Of the (N, pixels + 1, channels) that _pixels gives and of the (N, outputs, dimensions) positions, from the outputs' `rows`."""
+    corners, pixels = _corners(xp, positions, *how), _pixels(xp, x)
+    to_pixels = to_grid = None
+    if needs[0]:
+        to_pixels, images = xp.zeros_like(pixels), np.arange(len(pixels))[:, None]
+        for at, w in corners:
+            to_pixels = to_pixels.at[images, at].add(rows if w is None else rows * w[..., None], mode="promise_in_bounds")
+    if needs[1]:
+        dots = [(rows * xp.take_along_axis(pixels, at[..., None], 1)).sum(-1) for at, _ in corners]
+        by_coordinate = zip(*_weight_slopes(xp, positions, *how))
+        to_grid = xp.stack([sum(dot * slope for dot, slope in zip(dots, slopes)) for slopes in by_coordinate], -1)
+    return to_pixels, to_grid
+
+
+def _gradients_in_blocks(xp, x: np.ndarray, positions: np.ndarray, rows: np.ndarray, how: tuple, needs: tuple) -> tuple:
+    """The same in NumPy, some outputs at a time, those of the pixels by products with sparse matrices: see _sampled."""
+    pixels = np.ascontiguousarray(_pixels(np, x)) if needs[1] else None
+    to_pixels = np.zeros((len(x), math.prod(x.shape[2:]) + 1, x.shape[1]), rows.dtype) if needs[0] else None
+    to_grid = np.zeros_like(positions) if needs[1] else None
+    for start in range(0, positions.shape[1], _BLOCK):
+        block = slice(start, start + _BLOCK)
+        corners, part = _corners(np, positions[:, block], *how), np.ascontiguousarray(rows[:, block])
+        if needs[0]:
+            for k, total in enumerate(to_pixels):
+                total += _corner_matrix([(at[k], None if w is None else w[k]) for at, w in corners], len(total), total.dtype).T @ part[k]
+        if needs[1]:
+            for (at, _), slopes in zip(corners, _weight_slopes(np, positions[:, block], *how)):
+                for k, image in enumerate(pixels):
+                    dots = np.einsum("oc,oc->o", part[k], image.take(at[k], 0))
+                    for d, slope in enumerate(slopes):
+                        to_grid[k, block, d] += dots * slope[k]
+    return to_pixels, to_grid
+
+
+_SAMPLE = {n: Op(f"grid_sampler_{n}d", _sample, shape=_sample_shape, vjp=_sample_vjp, torch_name=f"GridSampler{n}DBackward0") for n in (2, 3)}
+
 
 def _sampled_on_cpu(x, grid, mode, padding, align):
     """Channel by channel, of places and weights that are arrays of their own: XLA would find them anew for each channel's element, and read pixels

@@ -88,6 +88,16 @@ def _cubic_weights(t, a=-0.75):
     return far(t + 1), near(t), near(1 - t), far(2 - t)
 
 
+def _cubic_slopes(t, a=-0.75):
+    """Derivatives of _cubic_weights by t."""
+    def near(x):
+        return (3 * (a + 2) * x - 2 * (a + 3)) * x
+
+    def far(x):
+        return (3 * a * x - 10 * a) * x + 8 * a
+    return far(t + 1), near(t), -near(1 - t), -far(2 - t)
+
+
 def _antialiased(n: int, out: int, step: np.floating, mode: str) -> tuple[np.ndarray, np.ndarray]:
     """(positions, weights), a row per output: triangle, cubic (a = -0.5) or Lanczos filters widened by the step, as PIL's; every step in its type, as
     torch's."""
