@@ -139,6 +139,40 @@ def test_nobody_takes_over(torch):
 
 
 @same
+def test_handlers_that_raise_type_errors(torch):
+    """To Python an operator is not there where its handler raises a TypeError: the other operand is asked, or Python words the error."""
+    class Refusing(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            raise TypeError(f"not {func.__name__}")
+
+    class Nobody:
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            return NotImplemented
+
+    class Own:
+        def __radd__(self, other):
+            return "radd"
+
+        def __rmatmul__(self, other):
+            return "rmatmul"
+
+    def said(f, *args):
+        try:
+            found = f(*args)
+        except TypeError as e:
+            found = str(e).replace("torchlike", "torch")
+        return found if isinstance(found, (str, bool)) else type(found).__name__
+    a, plain = torch.ones(2).as_subclass(Refusing), torch.ones(2)
+    pairs = [(a, 2), (2, a), (a, Own()), (a, plain), (plain, a), (plain, Nobody()), (Nobody(), plain), (a, a)]
+    names = "add sub mul truediv floordiv mod pow matmul and_ or_ xor lshift rshift eq ne lt le gt ge".split()
+    found = [said(getattr(operator, name), *pair) for name in names for pair in pairs if pair[0] is not plain or pair[1] is not a or name[0] not in "lg"]
+    found += [said(getattr(operator, name), *pair) for name in "iadd isub imul ipow iand imatmul".split() for i, pair in enumerate(pairs) if i not in (3, 4)]
+    return found, [said(f, Nobody(), 1) for f in (torch.add, torch.mul)], said(torch.overrides.handle_torch_function, torch.add, (Nobody(),), Nobody()).partition(" [")[0]
+
+
+@same
 def test_indices_and_values_that_take_over(torch):
     log = []
 

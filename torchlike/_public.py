@@ -270,7 +270,7 @@ def taken_over(name: str, args: tuple, kwargs: dict) -> Any:
         return NotImplemented
     overrides = importlib.import_module(f"{__package__}.overrides")
     owner = Tensor if isinstance(args[0], Tensor) else sys.modules[__package__]
-    return overrides.handle_torch_function(getattr(owner, name), relevant, *args, **kwargs) if overrides.has_torch_function(relevant) else NotImplemented
+    return overrides.handed_over(getattr(owner, name), relevant, *args, **kwargs) if overrides.has_torch_function(relevant) else NotImplemented
 
 
 def sparse_form(name: str, error: Refused) -> Callable:

@@ -41,9 +41,10 @@ _DUNDERS = (*_OPERATORS, *sorted(_IN_PLACE - _OPERATORS.keys()), "__pow__", "__r
             "__complex__", "__reversed__", "__array__")
 _OF_TWO = frozenset(f"__{prefix}{name}__" for name in "add sub mul truediv floordiv mod pow matmul and or xor lshift rshift".split() for prefix in ("", "r", "i")) | {
     "__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"}
-_SYMBOLS = {f"__r{name}__": symbol for name, symbol in {"add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "pow": "** or pow()",
+_COMPARISONS = {"__lt__": "<", "__le__": "<=", "__gt__": ">", "__ge__": ">="}
+_SYMBOLS = {f"__{name}__": symbol for name, symbol in {"add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "pow": "** or pow()",
                                                         "matmul": "@", "and": "&", "or": "|", "xor": "^", "lshift": "<<", "rshift": ">>"}.items()}
-_REFLECTED = frozenset(_SYMBOLS)
+_REFLECTED = frozenset(f"__r{name[2:]}" for name in _SYMBOLS)
 # methods that take tensors beside their own, where their signatures do not show it
 _OF_SEVERAL = frozenset("bernoulli bernoulli_ fill_ istft nanquantile narrow quantile repeat_interleave set_ stft tensor_split to where __contains__".split()) | _IN_PLACE
 # asked of any object, or no function of tensors: nobody takes them over
@@ -120,15 +121,28 @@ def has_torch_function_variadic(*args: Any) -> bool:
     return has_torch_function(args)
 
 
-class NobodyTookOver(TypeError):
-    """Every class that was asked returned NotImplemented."""
-
-
-NobodyTookOver.__name__ = "TypeError"
-
-
 def handle_torch_function(public_api: Callable, relevant_args: Iterable[Any], *args: Any, **kwargs: Any) -> Any:
     """Ask the mode, then the arguments' classes in turn; TypeError when all return NotImplemented."""
+    result = _asked(public_api, relevant_args, args, kwargs)
+    if result is not NotImplemented:
+        return result
+    found = [type(x) for x in _overloaded(relevant_args, _any)]
+    nor = f" nor in mode {_state.modes[-1]}" if _state.modes else ""
+    raise TypeError(f"no implementation found for '{public_api.__module__}.{public_api.__name__}' on types that implement __torch_function__: {found}{nor}")
+
+
+def handed_over(public_api: Callable, relevant_args: Iterable[Any], *args: Any, **kwargs: Any) -> Any:
+    """handle_torch_function of what is C++ in PyTorch, where the error of nobody taking over has other words."""
+    result = _asked(public_api, relevant_args, args, kwargs)
+    if result is not NotImplemented:
+        return result
+    handlers = [*(f"  - mode object {m!r}\n" for m in _state.modes[-1:]), *(f"  - tensor subclass {type(x)}\n" for x in _overloaded(relevant_args, _any))]
+    raise TypeError(f"Multiple dispatch failed for '{resolve_name(public_api) or public_api}'; all __torch_function__ handlers returned "
+                    f"NotImplemented:\n\n{''.join(handlers)}\nFor more information, try re-running with TORCH_LOGS=not_implemented")
+
+
+def _asked(public_api: Callable, relevant_args: Iterable[Any], args: tuple, kwargs: dict) -> Any:
+    """What the mode, or the first of the arguments' classes that takes over, makes of the call; NotImplemented where none does."""
     overloaded = [] if _state.disabled else _overloaded(relevant_args, _any)
     types = tuple(type(x) for x in overloaded)
     if _state.modes:
@@ -150,9 +164,7 @@ def handle_torch_function(public_api: Callable, relevant_args: Iterable[Any], *a
         result = handler(public_api, types, args, kwargs)
         if result is not NotImplemented:
             return result
-    handlers = "\n".join(f"  - tensor subclass {t}" for t in types)
-    raise NobodyTookOver(f"Multiple dispatch failed for '{resolve_name(public_api) or public_api}'; all __torch_function__ handlers returned "
-                    f"NotImplemented:\n\n{handlers}")
+    return NotImplemented
 
 
 def redispatch_function(func: Callable, types: Any, args: tuple, kwargs: dict | None) -> Any:
@@ -208,11 +220,11 @@ def _dispatching(f: Callable, api: Callable | None = None) -> Callable:
 
 
 def _hand_on(api: Callable, relevant: tuple, args: tuple, kwargs: dict) -> Any:
-    """handle_torch_function, in the form in which torch's own function hands the call on. Classes of this library read arguments as they were given."""
+    """handed_over, in the form in which torch's own function hands the call on. Classes of this library read arguments as they were given."""
     if not any(map(_of_this_library, (type(_state.modes[-1]),) if _state.modes else map(type, _overloaded(relevant)))):
         from ._torch_names import handed
         api, args, kwargs = handed(api, args, kwargs)
-    return handle_torch_function(api, relevant, *args, **kwargs)
+    return handed_over(api, relevant, *args, **kwargs)
 
 
 def call_operator(operator: Callable, function: Callable, args: tuple, kwargs: dict) -> Any:
@@ -226,10 +238,10 @@ def call_operator(operator: Callable, function: Callable, args: tuple, kwargs: d
         with DisableTorchFunction():
             return function(*args, **kwargs)
     if not any(_of_this_library(type(x)) for x in found):
-        return handle_torch_function(operator, relevant, *args, **kwargs)
+        return handed_over(operator, relevant, *args, **kwargs)
     if operator.__module__ != "torch._ops.aten":
         if any(qualified_name(operator) in getattr(type(x), "_operators", ()) for x in found):
-            return handle_torch_function(operator, relevant, *args, **kwargs)
+            return handed_over(operator, relevant, *args, **kwargs)
         return function(*args, **kwargs)
     name = operator.__name__.partition(".")[0]
     return (getattr(sys.modules[__package__], name, None) or getattr(Tensor, name, None) or function)(*args, **kwargs)
@@ -306,35 +318,55 @@ def reported(name: str) -> Callable:
 
 def _made_member(f: Callable, name: str, api: Callable) -> Callable:
     made = _dispatching(f, api)
-    return _as_operator(made) if name in _OF_TWO else made
+    return _as_operator(made, name) if name in _OF_TWO else made
 
 
-def _as_operator(f: Callable) -> Callable:
-    """f, which returns NotImplemented where nobody took over: Python asks the other operand then."""
+def _as_operator(f: Callable, name: str) -> Callable:
+    """f, which returns NotImplemented where nobody took over, or a handler raised TypeError: Python asks the other operand then."""
     @functools.wraps(f)
     def call(self: Any, other: Any) -> Any:
         try:
             return f(self, other)
-        except NobodyTookOver:
-            return NotImplemented
+        except TypeError:
+            return _refused(name, self, other) if _asks_nobody(other) and name not in _IN_PLACE else NotImplemented
     return call
+
+
+def _asks_nobody(x: Any) -> bool:
+    """Whether x is a tensor whose operators, of which Python would ask next, are those of plain tensors, which do not look at the other operand's class."""
+    return isinstance(x, Tensor) and not hasattr(type(x).__add__, "_dispatches")
+
+
+def _refused(name: str, left: Any, right: Any) -> Any:
+    """What Python makes of an operator that both operands' classes answer NotImplemented."""
+    if name in ("__eq__", "__ne__"):
+        return (left is right) == (name == "__eq__")
+    types = f"{type(left).__name__!r} and {type(right).__name__!r}"
+    if name in _COMPARISONS:
+        raise TypeError(f"{_COMPARISONS[name]!r} not supported between instances of {types}")
+    raise TypeError(f"unsupported operand type(s) for {_SYMBOLS[name]}: {types}")
 
 
 def _reflected(f: Callable, name: str) -> Callable:
     """A subclass's operator for the right operand. Python asks it before the left one's, where that is a plain tensor; PyTorch's classes have none of their own."""
-    made, forward = _made_member(f, name, reported(name)), "__" + name[3:]
-    ahead = _as_operator(_dispatching(getattr(Tensor, forward), reported(forward)))
+    made, forward = _dispatching(f, reported(name)), "__" + name[3:]
+    ahead = _dispatching(getattr(Tensor, forward), reported(forward))
 
     @functools.wraps(f)
     def call(self: Any, other: Any) -> Any:
-        if not isinstance(other, Tensor):
-            return made(self, other)
-        result = ahead(other, self)
-        if result is NotImplemented and (result := made(self, other)) is NotImplemented:  # Python would go on to the left one's, which does not ask
-            raise TypeError(f"unsupported operand type(s) for {_SYMBOLS[name]}: {type(other).__name__!r} and {type(self).__name__!r}")
-        return result
+        result = _answer(ahead, other, self) if isinstance(other, Tensor) else NotImplemented
+        if result is NotImplemented:
+            result = _answer(made, self, other)
+        return _refused(forward, other, self) if result is NotImplemented and _asks_nobody(other) else result
     call._dispatches = True
     return call
+
+
+def _answer(f: Callable, left: Any, right: Any) -> Any:
+    try:
+        return f(left, right)
+    except TypeError:
+        return NotImplemented
 
 
 def override(cls: type) -> None:

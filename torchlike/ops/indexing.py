@@ -89,9 +89,9 @@ def _taken_over(error: Exception, function: Callable, t: Tensor, index, *value):
     """What the class of an index or a value makes of it by its `__torch_function__`; else the error that comes of it."""
     asked = [*(index if isinstance(index, (tuple, list)) else (index,)), *value]
     if any(hasattr(type(x), "__torch_function__") and type(x) is not Tensor for x in asked):
-        from ..overrides import handle_torch_function, has_torch_function
+        from ..overrides import handed_over, has_torch_function
         if has_torch_function(asked):
-            return handle_torch_function(function, (t, *asked), t, index, *value)
+            return handed_over(function, (t, *asked), t, index, *value)
     raise error
 
 

@@ -13,9 +13,12 @@ from .pointwise import ADD, DIV, MUL, PLAIN, RSUB, SUB, add, div, floor_divide, 
 
 
 def handed_on(name, self, other):
-    """What the class of an operand that is no tensor makes of the operator."""
-    from ..overrides import handle_torch_function, reported
-    return handle_torch_function(reported(name), (other,), self, other)
+    """What the class of an operand that is no tensor makes of the operator; NotImplemented where it takes none of it, and Python asks its own operator."""
+    from ..overrides import handed_over, reported
+    try:
+        return handed_over(reported(name), (other,), self, other)
+    except TypeError:
+        return NotImplemented
 
 
 def operator(f, name, reflected=False):
