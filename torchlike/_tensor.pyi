@@ -3,6 +3,7 @@ import builtins
 from collections.abc import Callable as _Callable
 from collections.abc import Iterable as _Iterable
 from collections.abc import Iterator as _Iterator
+from collections.abc import Sequence as _Sequence
 from enum import IntEnum as _IntEnum
 from torchlike._core.device import DeviceLike as _DeviceLike
 from torchlike._core.dtype import dtype as _dtype
@@ -1073,18 +1074,30 @@ class Tensor:
         ...
     def new(self, *args, **kwargs) -> Tensor:
         "The legacy constructor: sizes or data, with self's dtype and device."; ...
-    def new_empty(self, *size, dtype: _dtype | None = None, device: _DeviceLike | None = None, requires_grad: builtins.bool = False, layout=..., pin_memory: builtins.bool = False, **kwargs) -> Tensor:
+    @_overload
+    def new_empty(self, *size: builtins.int, dtype: _dtype | None = None, device: _DeviceLike | None = None, requires_grad: builtins.bool = False, layout=..., pin_memory: builtins.bool = False) -> Tensor:
         "A tensor of 0s of the given size with self's dtype and device."; ...
+    @_overload
+    def new_empty(self, size: _Sequence[builtins.int], *, dtype: _dtype | None = None, device: _DeviceLike | None = None, requires_grad: builtins.bool = False, layout=..., pin_memory: builtins.bool = False) -> Tensor:
+        ...
     def new_empty_strided(self, size, stride, dtype: _dtype | None = None, layout=..., device: _DeviceLike | None = None, pin_memory: builtins.bool = False, requires_grad: builtins.bool = False) -> Tensor:
         "empty_strided with self's dtype and device."; ...
     def new_full(self, size, fill_value, *, dtype: _dtype | None = None, device: _DeviceLike | None = None, requires_grad: builtins.bool = False, layout=..., pin_memory: builtins.bool = False) -> Tensor:
         "A tensor of the given size filled with a number, with self's dtype and device."; ...
-    def new_ones(self, *size, dtype: _dtype | None = None, device: _DeviceLike | None = None, requires_grad: builtins.bool = False, layout=..., pin_memory: builtins.bool = False, **kwargs) -> Tensor:
+    @_overload
+    def new_ones(self, *size: builtins.int, dtype: _dtype | None = None, device: _DeviceLike | None = None, requires_grad: builtins.bool = False, layout=..., pin_memory: builtins.bool = False) -> Tensor:
         "A tensor of 1s of the given size with self's dtype and device."; ...
+    @_overload
+    def new_ones(self, size: _Sequence[builtins.int], *, dtype: _dtype | None = None, device: _DeviceLike | None = None, requires_grad: builtins.bool = False, layout=..., pin_memory: builtins.bool = False) -> Tensor:
+        ...
     def new_tensor(self, data, *, dtype: _dtype | None = None, device: _DeviceLike | None = None, requires_grad: builtins.bool = False, layout=..., pin_memory: builtins.bool = False) -> Tensor:
         "A copy of data with self's dtype and device."; ...
-    def new_zeros(self, *size, dtype: _dtype | None = None, device: _DeviceLike | None = None, requires_grad: builtins.bool = False, layout=..., pin_memory: builtins.bool = False, **kwargs) -> Tensor:
+    @_overload
+    def new_zeros(self, *size: builtins.int, dtype: _dtype | None = None, device: _DeviceLike | None = None, requires_grad: builtins.bool = False, layout=..., pin_memory: builtins.bool = False) -> Tensor:
         "A tensor of 0s of the given size with self's dtype and device."; ...
+    @_overload
+    def new_zeros(self, size: _Sequence[builtins.int], *, dtype: _dtype | None = None, device: _DeviceLike | None = None, requires_grad: builtins.bool = False, layout=..., pin_memory: builtins.bool = False) -> Tensor:
+        ...
     def nextafter(self, other: Tensor) -> Tensor:
         'torch.nextafter(input, other): elementwise, broadcasting, with type promotion.'; ...
     def nextafter_(self, other: Tensor) -> Tensor:

@@ -2,6 +2,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from typing import overload
 
 import numpy as np
 
@@ -193,6 +195,11 @@ def _constant(name, value):
         kind = _float_or_default(dtype)
         return _finish(_zeros_in(layout, constant(shape, written(value, kind, layout), kind, dev.resolve(device)), value, name), requires_grad)
 
+    @overload
+    def made(*size: int, out: Tensor | None = None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False, memory_format=None) -> Tensor: ...
+    @overload
+    def made(size: Sequence[int], *, out: Tensor | None = None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False,
+             memory_format=None) -> Tensor: ...
     def made(*size, **kwargs) -> Tensor:
         if not kwargs and set(map(type, size)) == _INT and 0 <= min(size) and max(size) < _USUAL_SIZE:  # most calls
             kind = dt.get_default_dtype()

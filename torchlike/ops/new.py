@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import overload
+
 from .._arguments import are_sizes, as_size, constructor_arguments, need_sequence
 from .._core import device as dev
 from .._core.errors import class_name
@@ -20,6 +23,10 @@ def _kind(self, dtype, device):
 
 
 def _constant_like(name: str, value):
+    @overload
+    def f(self, *size: int, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False) -> Tensor: ...
+    @overload
+    def f(self, size: Sequence[int], *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False) -> Tensor: ...
     def f(self, *size, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False, **kwargs) -> Tensor:
         shape = as_size(*size) if "size" not in kwargs else as_size(kwargs["size"])
         _empty_check(shape)

@@ -3,7 +3,8 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import overload
 
 import numpy as np
 
@@ -184,6 +185,11 @@ def _random_factory(name: str, kernel: str, draw, fill):
         g = _generator(generator)
         return _finish(drawn(lambda: draw(g, shape, d.np), dev.resolve(device), shape, d.np), requires_grad, out)
 
+    @overload
+    def g(*size: int, generator=None, out: Tensor | None = None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False) -> Tensor: ...
+    @overload
+    def g(size: Sequence[int], *, generator=None, out: Tensor | None = None, dtype=None, layout=None, device=None, requires_grad=False,
+          pin_memory=False) -> Tensor: ...
     def g(*size, **kwargs) -> Tensor:
         if not kwargs and (shape := _few(size)) is not None:
             return Tensor._of(Value(aval(shape, dt.float32), draw(default_generator, shape, dt.float32.np)))
