@@ -376,7 +376,7 @@ def test_users_jax_settings_stay():
     assert torch.tensor(2**40).item() == 2**40
 
 
-@pytest.mark.parametrize("value", ["(x * 2).sin().sum()", "t.linalg.matrix_exp((x[:4] / 9).view(2, 2)).sum()"])
+@pytest.mark.parametrize("value", ["(x * 2).sin().sum()", "t.linalg.inv((x[:4] / 9).view(2, 2)).sum()"])
 def test_disk_cache_serves_a_new_process(tmp_path, value):
     """The second calls LAPACK, whose pointers a process sets up as it lowers: the new process lowers nothing."""
     code = ("import torchlike as t\nfrom torchlike._core import history\nx = t.arange(6.)\n"
@@ -742,7 +742,7 @@ def test_an_error_at_the_end_of_a_block_ends_it(monkeypatch, outside, block):
     with program.immediate(outside):
         before = executor.options.tier, program.state.limit
         with pytest.raises(KeyboardInterrupt), block():
-            x = torch.ones(3) + 1
+            x = torch.ones(100, 100) + 1  # few numbers may be computed at once
             monkeypatch.setattr(executor, "run", interrupted)
         monkeypatch.undo()
         del x

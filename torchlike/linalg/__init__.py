@@ -2,6 +2,7 @@
 from .._public import called as _called
 from .._public import with_out as _with_out
 from ..ops.linalg_common import LinAlgError  # noqa: F401
+from ..ops.linalg_exponential import matrix_exp_ as matrix_exp  # noqa: F401
 from ..ops.linalg_factor import (  # noqa: F401
     cholesky_ex,
     householder_product,
@@ -19,7 +20,6 @@ from ..ops.linalg_products import linalg_cross as cross  # noqa: F401
 from ..ops.linalg_products import linalg_diagonal as diagonal  # noqa: F401
 from ..ops.linalg_products import linalg_multi_dot as multi_dot  # noqa: F401
 from ..ops.linalg_products import linalg_vander as vander  # noqa: F401
-from ..ops.linalg_products import matrix_exp_ as matrix_exp  # noqa: F401
 from ..ops.linalg_products import matrix_power as _matrix_power
 from ..ops.linalg_products import tensorinv, tensorsolve, vecdot  # noqa: F401
 from ..ops.linalg_solve import inv, inv_ex, solve, solve_ex, solve_triangular  # noqa: F401

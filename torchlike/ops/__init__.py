@@ -23,6 +23,7 @@ from . import (  # noqa: F401
     integer_products,
     joining,
     layouts,
+    linalg_exponential,
     linalg_factor,
     linalg_norms,
     linalg_products,

@@ -1,9 +1,7 @@
-"""Products and functions of matrices: powers, exponential, traces, Kronecker and cross products, tensor equations."""
+"""Products and functions of matrices: powers, traces, Kronecker and cross products, tensor equations."""
 from __future__ import annotations
 
 import math
-
-import numpy as np
 
 from .._arguments import as_dim, as_int, as_own_dim, need_tensor
 from .._core import dtype as dt
@@ -14,47 +12,13 @@ from .._core.registry import Op
 from .._public import named, public, with_out
 from .._tensor import Tensor, apply
 from .._writing import fill_out
-from .linalg_common import adjoint, each, need_float, need_square
+from .linalg_common import need_square
 from .linalg_solve import inv, solve
 from .matmul import matmul, multi_dot
 from .ranges import eye
 from .shape_views import RESHAPE
 
 _SHORT, _MANY = 1 << 8, 1 << 14  # a Kronecker product's elements in a row of the second matrix, and in all
-
-
-def _exp(xp, a):
-    wide = a.astype(np.float32) if a.dtype.itemsize == 2 else a
-    if not a.size:
-        return a
-    if xp is np:
-        from scipy.linalg import expm
-        return each(lambda m: (expm(m),), wide, ranks=(2,))[0].astype(a.dtype)
-    import jax
-    return jax.scipy.linalg.expm(wide).astype(a.dtype)
-
-
-def _exp_vjp(xp, g, a):
-    """The exponential of [[A^H, G], [0, A^H]] has the derivative in direction G in its corner. Mathias, 1996."""
-    h, n = adjoint(xp, a), a.shape[-1]
-    top, low = xp.concatenate([h, g], axis=-1), xp.concatenate([xp.zeros_like(h), h], axis=-1)
-    return _exp(xp, xp.concatenate([top, low], axis=-2))[..., :n, n:]
-
-
-EXP = Op("linalg_matrix_exp", _exp, shape=lambda a: (a.shape, a.dtype), vjp=_exp_vjp)
-
-
-def matrix_exp_(input) -> Tensor:
-    """The exponential of square matrices."""
-    need_square(input, "linalg.matrix_exp")
-    need_float(input, "linalg.matrix_exp", low=True)
-    return apply(EXP, (input,))
-
-
-@public()
-def matrix_exp(input) -> Tensor:
-    """linalg.matrix_exp(input)."""
-    return matrix_exp_(input)
 
 
 @public()
