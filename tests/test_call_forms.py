@@ -23,7 +23,10 @@ torch.isclose(x); torch.allclose(x, "a"); torch.equal(x, 3); torch.eq(x, "a"); t
 torch.permute(x, 0); torch.unsqueeze(x); F.linear(x); F.linear(x, "a"); F.conv2d(x); F.conv2d(x[None, None], x[None, None], stride=1.5); F.gelu("a"); torch.rand(2, generator=5)
 x.chunk(one); x.diagonal(one); x.unfold(1, one, 1); x.transpose(0, one); x.rot90(one); torch.histc(x, one); x.softmax(one); x.unsqueeze(one); x.cumsum(one)
 x.flatten(one); x.size(one); F.one_hot(i, one); x.kthvalue("a"); torch.topk(x, "a"); torch.split(x); torch.stack([x], 1.5); torch.meshgrid(5); torch.trace()
-torch.linspace(0, 1)"""
+torch.linspace(0, 1); torch.Tensor([1], [2]); torch.Tensor(2, dtype=torch.int); torch.Tensor(x, x); torch.Tensor(foo=1); x.new([1], [2]); x.to([1]); x.to(x, x)
+x.to(torch.nn.Linear(1, 1)); x.to(dtype="float"); x.to(torch.float, torch.float); torch.nn.Linear(1, 1).to(dtype="f"); torch.nn.Linear(1, 1).to(x, x); x.std(1, 2, 3)
+torch.where(x, 1, "a"); torch.std(x, 1, "a"); x.repeat_interleave(1, 2, 3, 4); torch.clamp(x, "a", 1); x.to(torch.float, 1, 2); F.softmax(x, 1, dtype="float")
+F.log_softmax(x, 1, dtype="float"); F.softmin(x, 1, dtype=1); F.ctc_loss(x, i, 2, 3); F.ctc_loss(x, i, [2], [3.5]); F.ctc_loss(x, i, [2], i)"""
 TAKEN = "x.sum(one); x.squeeze(one); x.topk(one).values; x.kthvalue(one).values; x.tril(one); x.roll(one); x.narrow(0, 0, one); x.select(1, one); x.view(one, 6)"
 
 

@@ -11,7 +11,8 @@ F.nll_loss(image, classes[:, :5], weight=ones(2)); F.nll_loss(ones(4), classes[0
 F.embedding_bag(L([1, 2, 3]), ones(5, 2), L([1, 2])); F.embedding_bag(L([1, 2, 3]).int(), ones(5, 2), L([1, 2]).int()); F.kl_div(ones(2, 5), ones(2, 3), reduction="sum")
 F.kl_div(ones(2, 5), ones(2, 3), log_target=True, reduction="sum"); F.scaled_dot_product_attention(ones(2, 4, 8, 3), ones(2, 3, 8, 3), ones(2, 4, 8, 3))
 F.scaled_dot_product_attention(ones(2, 1, 8, 3), ones(2, 5, 8, 3), ones(2, 4, 8, 3)); torch.vmap(lambda x: x.item())(ones(2, 3)); ones(3).item(); ones(3, device="meta").item()
-F.ctc_loss(ones(2, 4), L([[1, 2], [1, 2]]), [1], [1])"""
+F.ctc_loss(ones(2, 4), L([[1, 2], [1, 2]]), [1], [1]); torch.nn.CrossEntropyLoss(ones(4, 3), L([0, 1, 2, 0])); F.mse_loss(ones(2), ones(2), ones(2), ones(2))
+torch.meshgrid(L([1, 2]), ones(2, 2)); torch.nn.utils.rnn.pad_sequence([ones(2), ones(2, 1)]); torch.nn.utils.rnn.pad_sequence([ones(2, 3), ones(1, 2)])"""
 
 
 @pytest.mark.parametrize("call", [c.strip() for c in CALLS.replace("\n", ";").split(";")])

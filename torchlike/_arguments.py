@@ -99,9 +99,7 @@ def constructor_arguments(args: tuple, kwargs: dict) -> tuple:
         return args
     from ._kinds import combination
     name, value = next(iter(kwargs.items()))
-    if name not in ("size", "data"):
-        raise TypeError(f"new() got an unexpected keyword argument '{name}'")
-    if args or len(kwargs) > 1:
+    if args or len(kwargs) > 1 or name not in ("size", "data"):
         raise combination("new", args, kwargs)
     return (Size(factory_size("new", (value,))),) if name == "size" else (value,)
 

@@ -23,9 +23,10 @@ from ._tensor import Tensor
 
 _TYPES = {"int": "int", "SymInt": "int", "float": "float", "Scalar": "Number", "bool": "bool", "str": "str", "Tensor": "Tensor", "ScalarType": "torch.dtype",
           "Layout": "torch.layout", "Device": "torch.device", "Generator": "torch.Generator", "MemoryFormat": "torch.memory_format", "Tensor[]": "tuple of Tensors"}
-_ALWAYS_LISTS = frozenset("size shape dims repeats pad normalized_shape split_sizes sizes".split())  # names of lists for which no single number stands
+_ALWAYS_LISTS = frozenset("size shape dims repeats pad normalized_shape split_sizes sizes input_lengths target_lengths".split())  # names of lists for which no single number stands
 _NUMPYS = {"axis": "dim", "keepdims": "keepdim", "a": "input", "x": "input", "x1": "input", "x2": "other"}
 _MAY_BE_NONE = frozenset("generator rounding_mode dim output_size scale_factors".split())  # without being left out
+_NAMED = {"int": ("int",), "float": ("float", "int")}  # types by whose names arguments are of a parameter's kind, beside that of the same name
 _INDENT = " " * 6
 _PACKAGE = os.path.dirname(__file__) + os.sep
 
@@ -126,11 +127,12 @@ class Form:
 
 
 def _shown(p: Parameter | None, x: Any) -> str:
+    """An argument's type, between exclamation marks where it is not by its name the parameter's. To torch no type is one of a parameter with a default."""
     name = class_name(x)
     if isinstance(x, (tuple, list)) and not hasattr(x, "_fields"):
         kinds = [class_name(y) for y in x]
         name = f"empty {name}" if not x else f"list of [{', '.join(kinds)}]" if isinstance(x, list) else f"tuple of ({', '.join(kinds)}{',' * (len(x) == 1)})"
-    return name if p is not None and x is not None and _fits(p, x) else f"!{name}!"
+    return name if p is not None and not p.optional and class_name(x) in _NAMED.get(p.kind, (p.kind,)) else f"!{name}!"
 
 
 def _is_int(x: Any) -> bool:

@@ -17,10 +17,9 @@ def get_enum(reduction: str) -> int:
 
 def legacy_get_string(size_average: bool | None, reduce: bool | None, emit_warning: bool = True) -> str:
     """The `reduction` that the older `size_average` and `reduce` stand for; None counts as True."""
-    if reduce is False:
-        reduction = "none"
-    else:
-        reduction = "sum" if size_average is False else "mean"
+    averages = size_average is None or bool(size_average)  # of a tensor (`CrossEntropyLoss(logits, targets)`) the error of its truth
+    reduces = reduce is None or bool(reduce)
+    reduction = "none" if not reduces else "mean" if averages else "sum"
     if emit_warning:
         warnings.warn(f"size_average and reduce args will be deprecated, please use reduction='{reduction}' instead.",
                       stacklevel=2)

@@ -94,16 +94,18 @@ def to_device(t: Tensor, device) -> Tensor:
 def to(self, *args, dtype=None, device=None, non_blocking: bool = False, copy: bool = False, memory_format=preserve_format, tensor=None) -> Tensor:
     """self with another dtype or device: `to(dtype)`, `to(device)`, `to(device, dtype)`, `to(other)`."""
     for a in args:
-        if isinstance(a, (dt.dtype, type)):
+        if isinstance(a, (dt.dtype, type)) and dtype is None:
             dtype = _check_dtype(a)
-        elif isinstance(a, (str, dev.device)) or (isinstance(a, int) and not isinstance(a, bool) and device is None):
+        elif isinstance(a, (str, dev.device)) and device is None or (isinstance(a, int) and not isinstance(a, bool) and device is None):
             device = a
-        elif isinstance(a, Tensor):
+        elif isinstance(a, Tensor) and tensor is None:
             tensor = a
         elif isinstance(a, bool):
             non_blocking, copy = copy if non_blocking else a, a if non_blocking else copy
         elif a is not None:
-            raise TypeError(f"to() received an invalid combination of arguments - got ({class_name(a)})")
+            raise combination("to", args, {n: x for n, x in {"dtype": dtype, "device": device}.items() if x is not None and not any(x is y for y in args)}, True)
+    if dtype is not None and not isinstance(dtype, (dt.dtype, type)):
+        raise combination("to", args, {"dtype": dtype} | ({"device": device} if device is not None and device not in args else {}), True)
     if tensor is not None:
         dtype, device = tensor.dtype, tensor.device
     out = self

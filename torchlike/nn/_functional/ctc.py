@@ -5,12 +5,14 @@ import numpy as np
 from jax import lax
 
 from ..._arguments import as_int
+from ..._call_forms import refusal
 from ..._core import dtype as dt
 from ..._core.registry import Op
 from ..._core.value import is_tracer
 from ..._tensor import Tensor, apply, as_tensor_value
 from ...ops.from_data import as_tensor
 from ...ops.joining import stack
+from .._reduction import get_enum
 from .common import not_implemented, reduction_of
 
 # The labels are interleaved with blanks: z = (blank, l1, blank, l2, ..., blank), S = 2 * longest + 1 states. alpha[t, s]
@@ -163,6 +165,10 @@ def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths, target_lengths, 
     'mean' divides each loss by its target's length first. zero_infinity gives 0 where no path exists.
     """
     reduction = reduction_of(None, None, reduction)
+    if not (isinstance(input_lengths, Tensor) and isinstance(target_lengths, Tensor)) or blank.__class__ is not int:
+        refused = refusal("ctc_loss", (log_probs, targets, input_lengths, target_lengths, blank, get_enum(reduction), zero_infinity), {}, False)
+        if refused is not None:
+            raise refused
     if log_probs.dtype not in (dt.float32, dt.float64):
         raise not_implemented("ctc_loss_cpu", log_probs.dtype)
     if not log_probs.numel():

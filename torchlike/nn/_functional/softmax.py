@@ -1,6 +1,8 @@
 """softmax, softmin, log_softmax as torch.nn.functional has them, and gumbel_softmax."""
 from __future__ import annotations
 
+from ..._core.dtype import dtype as dtype_class
+from ..._core.errors import class_name
 from ..._core.history import warn
 from ..._tensor import Tensor
 from ...ops import softmax as plain
@@ -11,10 +13,16 @@ def _implicit_dim(name: str, ndim: int) -> int:
     return 0 if ndim in (0, 1, 3) else 1
 
 
+def _need_dtype(name: str, dtype) -> None:
+    if dtype is not None and not isinstance(dtype, (dtype_class, type)):
+        raise TypeError(f"{name}(): argument 'dtype' must be torch.dtype, not {class_name(dtype)}")
+
+
 def softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype=None) -> Tensor:
     """exp(x_i) / sum_j exp(x_j) along dim."""
     if dim is None:
         dim = _implicit_dim("softmax", input.dim())
+    _need_dtype("softmax", dtype)
     return plain.softmax(input, dim, dtype)
 
 
@@ -22,6 +30,7 @@ def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype=N
     """exp(-x_i) / sum_j exp(-x_j) along dim."""
     if dim is None:
         dim = _implicit_dim("softmin", input.dim())
+    _need_dtype("softmax", dtype)
     return plain.softmax(-input, dim, dtype)
 
 
@@ -29,6 +38,7 @@ def log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dty
     """log of softmax along dim."""
     if dim is None:
         dim = _implicit_dim("log_softmax", input.dim())
+    _need_dtype("log_softmax", dtype)
     return plain.log_softmax(input, dim, dtype)
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Self
 
 import torchlike.__future__ as future
+from torchlike._kinds import combination
 from torchlike._tensor import Tensor
 from torchlike.autograd.grad_mode import no_grad
 from torchlike.nn.modules._hooks import (
@@ -606,8 +607,8 @@ def _parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:
     if copies or (len(args) == len(names) + 1 and isinstance(args[-1], bool)):
         raise RuntimeError(".to() does not accept copy argument")
     given = dict(zip(names, args), **kwargs)
-    if len(args) > len(names) or set(given) - {*names, "device", "dtype"}:
-        raise TypeError(f"to() received an invalid combination of arguments - got ({', '.join(map(typename, args))})")
+    if len(args) > len(names) or set(given) - {*names, "device", "dtype"} or isinstance(given.get("non_blocking"), Tensor):
+        raise combination("to", args, kwargs, True)
     if "tensor" in given:
         device, dtype = given["tensor"].device, given["tensor"].dtype
     else:
@@ -615,5 +616,5 @@ def _parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:
     if device is not None and not isinstance(device, torch.device):
         device = torch.device(device)
     if dtype is not None and not isinstance(dtype, torch.dtype):
-        raise TypeError(f"to() received an invalid combination of arguments - got dtype={typename(dtype)}")
+        raise combination("to", args, kwargs, True)
     return device, dtype, bool(given.get("non_blocking", False)), memory_format

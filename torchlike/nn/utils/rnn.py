@@ -147,7 +147,7 @@ def pad_sequence(sequences: Tensor | list[Tensor], batch_first: bool = False, pa
     padded = []
     for s in sequences:
         if s.shape[1:] != trailing:
-            s = s.expand(s.size(0), *trailing)
+            s = s.new_empty((s.size(0), *trailing)).copy_(s)  # whose error it is where they do not fit
         fill = sequences[0].new_full((longest - s.size(0), *trailing), padding_value)
         s = s.to(fill.dtype)
         padded.append(torch.cat([s, fill] if padding_side == "right" else [fill, s]))
