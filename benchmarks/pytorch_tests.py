@@ -153,7 +153,28 @@ class Wheel(importlib.abc.MetaPathFinder):
         place = self.folder.joinpath(*name.replace("_wheel_ops", "_ops").split(".")[1:])
         if place.is_dir():
             return importlib.util.spec_from_file_location(name, place / "__init__.py", submodule_search_locations=[str(place)])
+        if name.endswith(".annotated_fn_args"):
+            return importlib.util.spec_from_file_location(name, loader=FunctionArguments(name, f"{place}.py"))
         return importlib.util.spec_from_file_location(name, place.with_suffix(".py")) if place.with_suffix(".py").is_file() else None
+
+
+class FunctionArguments(importlib.machinery.SourceFileLoader):
+    """The wheel's table of the arguments of functions, those that are here: by the function itself, which is asked for as `torch.<name>`."""
+
+    def get_code(self, name):
+        text = self.get_data(self.path).decode().replace("torch._C._VariableFunctions.", "torch.")
+        text = re.sub(r"(?m)^    (torch[\w.]+): (\[.*\]),$", r"    **at(lambda: \1, \2),", text)
+        return self.source_to_code(_AT + text, self.path)
+
+
+_AT = """def at(function, arguments):
+    try:
+        return {function(): arguments}
+    except AttributeError:
+        return {}
+
+
+"""
 
 
 class TestFile(importlib.machinery.SourceFileLoader):

@@ -26,7 +26,18 @@ x.flatten(one); x.size(one); F.one_hot(i, one); x.kthvalue("a"); torch.topk(x, "
 torch.linspace(0, 1); torch.Tensor([1], [2]); torch.Tensor(2, dtype=torch.int); torch.Tensor(x, x); torch.Tensor(foo=1); x.new([1], [2]); x.to([1]); x.to(x, x)
 x.to(torch.nn.Linear(1, 1)); x.to(dtype="float"); x.to(torch.float, torch.float); torch.nn.Linear(1, 1).to(dtype="f"); torch.nn.Linear(1, 1).to(x, x); x.std(1, 2, 3)
 torch.where(x, 1, "a"); torch.std(x, 1, "a"); x.repeat_interleave(1, 2, 3, 4); torch.clamp(x, "a", 1); x.to(torch.float, 1, 2); F.softmax(x, 1, dtype="float")
-F.log_softmax(x, 1, dtype="float"); F.softmin(x, 1, dtype=1); F.ctc_loss(x, i, 2, 3); F.ctc_loss(x, i, [2], [3.5]); F.ctc_loss(x, i, [2], i)"""
+F.log_softmax(x, 1, dtype="float"); F.softmin(x, 1, dtype=1); F.ctc_loss(x, i, 2, 3); F.ctc_loss(x, i, [2], [3.5]); F.ctc_loss(x, i, [2], i)
+torch.arange(one); torch.arange(0, one); torch.linspace(0, 1, one); torch.logspace(0, 1, steps=one); torch.stack([x], one)
+F.pixel_shuffle(x, one); F.pixel_shuffle(x, 2.0); F.pixel_unshuffle(x[None], True); F.channel_shuffle(x[None], True); F.softmax(x, 1.0); F.log_softmax(x, "a"); F.softmin(x, 1.0)
+F.softmax(x, 1, dtype="a"); x.split("a"); x.split(1.5); x.split([1, "a"]); x.split(one.expand(2)); x.split([1.0, 1]); torch.split(x, None); x.split(); x.split(1, 1, 1)
+x.random_("a"); x.random_(1.5); x.random_(0, 3.0); x.random_(low=3); x.random_(generator=3); x.round(decimals=1.5); x.round(decimals="a"); x.round(decimals=None)
+torch.Tensor(x, 3); torch.Tensor([1, 2], 3); torch.Tensor(x, x); torch.FloatTensor(x, 3); torch.Tensor(None, 3); torch.Tensor(foo=3)
+F.pad(x, [1.5, 1]); F.pad(x, [1, "a"]); F.pad(x, (1, 1), value="a"); F.pad(x, (1, 1), mode=3); F.pad(x, (1, 1), value=one.expand(2)); F.pad(x, (True, 1)); F.pad(x, 1)
+F.max_pool2d(x[None], 2.0); F.max_pool2d(x[None], [2.0, 2]); F.max_pool2d(x[None], [2, "a"]); F.max_pool2d(x[None], 2, None, "a"); F.max_pool1d(x, "a", return_indices=True)
+F.max_pool2d(x[None], None, return_indices=True); F.avg_pool1d(x, [2.0]); F.lp_pool1d(x, 2, 2.0); F.adaptive_avg_pool2d(x[None], 2.0); F.adaptive_max_pool1d(x, [2.0])
+F.adaptive_avg_pool1d(x, "a"); F.adaptive_avg_pool2d(x[None], (2.0, 2)); F.interpolate(x[None], size=2.5); F.interpolate(x[None], size="a", mode="linear")
+F.interpolate(x[None], scale_factor="a"); F.interpolate(x[None, None], size=True); F.interpolate(x[None, None], scale_factor=["a", 2], mode="bicubic", antialias=True)
+F.interpolate(x[None, None], size=[2, 2.5]); F.interpolate(x[None, None], size=2.5, mode="area"); F.interpolate(x[None, None], size=one.expand(2)); torch.autocast("cpu")(3)"""
 TAKEN = "x.sum(one); x.squeeze(one); x.topk(one).values; x.kthvalue(one).values; x.tril(one); x.roll(one); x.narrow(0, 0, one); x.select(1, one); x.view(one, 6)"
 
 
@@ -60,7 +71,7 @@ for line in (Path(torchlike.__file__).parent / "_call_forms.txt").read_text().sp
 
 @pytest.mark.parametrize("name", sorted(FORMS))
 def test_written_forms_are_pytorchs(oracle, name):
-    spaces = [oracle, oracle._C._nn, oracle._C._linalg, oracle._C._fft, oracle._C._special]
+    spaces = [oracle, oracle._C._VariableFunctions, oracle._C._nn, oracle._C._linalg, oracle._C._fft, oracle._C._special]
     last = name.rpartition(".")[2]
     functions = [getattr(oracle.ones(1), last)] if "." in name else [getattr(space, last) for space in spaces if hasattr(space, last)]
     found = set()

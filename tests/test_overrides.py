@@ -34,6 +34,22 @@ def test_subclass_sees_every_call(torch):
 
 
 @same
+def test_methods_asked_of_tensor_itself(torch):
+    log, T = [], torch.Tensor
+
+    class S(_logging(torch, log)):
+        def neg(self):
+            return super().neg()
+
+        def size(self, *dim):
+            return super().size(*dim)
+    s = torch.ones(2, 3).as_subclass(S)
+    del log[:]
+    kinds = [type(x) is S for x in (s.neg(), T.abs(s), T.sum(s, 0), T.detach(s), T.clone(s), T.reshape(s, (3, 2)), T.float(s), T.requires_grad_(s))]
+    return kinds, s.size(), s.size(1), type(T.abs(torch.ones(2))) is T, log
+
+
+@same
 def test_recurrent_layers_are_one_call(torch):  # torchview draws what it sees
     log = []
     S = _logging(torch, log)

@@ -1,6 +1,6 @@
 """What few programs meet: numbers that do not fit, NaN among boundaries, shapes of nothing, rounding to 16 bits, beside PyTorch."""
 import pytest
-from same import error, same
+from same import caught, error, same
 
 NAN, INF = float("nan"), float("inf")
 
@@ -135,3 +135,59 @@ def test_strides_of_convolutions_of_nothing(torch):
         out = getattr(torch.nn.functional, f"conv{len(weight) - 2}d")(torch.ones(shape), w)
         found.append((tuple(out.shape), out.stride()))
     return found
+
+
+@same
+def test_weights_of_classes_of_images(torch):
+    torch.manual_seed(0)
+    logits, target, found = torch.rand(2, 3, 4, 4), torch.randint(0, 3, (2, 4, 4)), []
+    for shape in ((3,), (3, 1), (1, 3), (3, 1, 1), (1, 3, 1, 1)):
+        x = logits.clone().requires_grad_()
+        weight = torch.tensor([0.5, 1.0, 2.0]).reshape(shape)
+        loss = torch.nn.functional.cross_entropy(x, target, weight=weight) + torch.nn.functional.nll_loss(x.log_softmax(1)[:, :, 0], target[:, 0], weight=weight)
+        loss.backward()
+        found.append((loss.detach(), x.grad))
+    return found, str(caught(torch.nn.functional.nll_loss, torch.rand(2, 3), target[:, 0, 0], torch.ones(1, 3)))
+
+
+@same
+def test_softshrink_at_a_bound_that_16_bits_round(torch):
+    found = []
+    for kind in (torch.float16, torch.bfloat16):
+        for bound in (0.1, 0.3, 0.5):
+            x = torch.tensor([0.1, -0.1, 0.3, 0.5], dtype=kind, requires_grad=True)
+            y = torch.nn.functional.softshrink(x, bound)
+            y.sum().backward()
+            found.append((y.detach(), x.grad))
+    return found
+
+
+@same
+def test_a_border_that_takes_away_more_than_there_is(torch):
+    x, pad = torch.ones(2, 4), torch.nn.functional.pad
+    return [str(caught(pad, x, given)) for given in ((-9, 5), (5, -9), (2, -5), (1, 1, -3, 1))], [pad(x, given) for given in ((-4, 2), (1, -4), (-2, -2), (0, 0, 2, -2))]
+
+
+@same
+def test_softmax_of_no_parts(torch):
+    empty = torch.nested.nested_tensor([])
+    return [torch.softmax(empty, dim).size(0) for dim in (0, 1, -1)]
+
+
+@same
+def test_results_of_jvp_have_no_class(torch):
+    class Kind(torch.Tensor):
+        pass
+    x, seen = torch.ones(2).as_subclass(Kind), []
+
+    def f(a):
+        seen.append(type(a).__name__)
+        return a.sin() * a, a.cos()
+    out, tangent = torch.func.jvp(f, (x,), (torch.ones(2),))
+    inner = torch.func.jvp(lambda a: torch.func.jvp(lambda b: f(b)[0], (a,), (torch.ones(2),))[1], (x,), (torch.ones(2),))
+    return out, tangent, inner, [type(t) is torch.Tensor for t in (*out, *tangent, *inner)], seen
+
+
+@same
+def test_split_asks_what_is_no_tensor(torch):
+    return torch.split("a b", " "), [t.tolist() for t in torch.split(torch.arange(4), torch.tensor(2.0))], str(caught(torch.arange(4).split, [-1, 5]))

@@ -549,3 +549,23 @@ def test_words_about_sparse_arguments(oracle, subject, line):
             eval(line, small(torch))
         return str(found.value)
     assert words(subject) == words(oracle)
+
+
+@same
+def test_rows_that_go_take_their_entries_along(torch):
+    found = []
+    for size in ((4, 5), (1, 5), (1, 4), (2, 4), (0, 4), (3, 4)):
+        a = torch.tensor([[1.0, 2, 0, 3], [0, 4, 5, 0], [6, 0, 0, 7]]).to_sparse_csr()
+        found.append((a.resize_(size), a.to_dense() if size[0] > 1 else 0))
+    a, b = torch.eye(3).to_sparse_csr(), torch.ones(2, 3)
+    return [_parts(x[0]) for x in found], error(torch.add, a, b.to_sparse_csr()), error(torch.add, a, b), [str(e) for e in (caught(torch.add, a, b.to_sparse_csr()),)]
+
+
+@same
+def test_adjoints_and_views(torch):
+    found = []
+    for made in (lambda x: x.to_sparse(), lambda x: x.to_sparse_csr(), lambda x: x.to_sparse_csc()):
+        a = made(torch.tensor([[1 + 2j, 0, 3j], [0, 4, 0]]))
+        found += [_parts(a.adjoint()), _parts(a.H), a.t()._is_view(), a.transpose(0, 1)._is_view(), a.mT._is_view(), a.select(0, 1)._is_view(), a._is_view(),
+                  a.detach()._is_view(), (a * 2)._is_view()]
+    return found

@@ -47,6 +47,9 @@ _SYMBOLS = {f"__{name}__": symbol for name, symbol in {"add": "+", "sub": "-", "
 _REFLECTED = frozenset(f"__r{name[2:]}" for name in _SYMBOLS)
 # methods that take tensors beside their own, where their signatures do not show it
 _OF_SEVERAL = frozenset("bernoulli bernoulli_ fill_ istft nanquantile narrow quantile repeat_interleave set_ stft tensor_split to where __contains__".split()) | _IN_PLACE
+_FACTS = frozenset("""__bool__ __float__ __format__ __index__ __int__ __len__ __repr__ data_ptr dim element_size get_device has_names is_complex is_conj is_contiguous
+    is_floating_point is_inference is_neg is_nonzero is_pinned is_same_size is_set_to is_shared is_signed item nelement ndimension numel numpy size storage_offset
+    stride tolist untyped_storage""".split())
 # asked of any object, or no function of tensors: nobody takes them over
 _QUESTIONS = frozenset("""from_numpy get_rng_state handle_torch_function has_torch_function has_torch_function_unary has_torch_function_variadic initial_seed
     is_storage is_tensor manual_seed seed set_rng_state typename""".split())
@@ -321,6 +324,17 @@ def _made_member(f: Callable, name: str, api: Callable) -> Callable:
     return _as_operator(made, name) if name in _OF_TWO else made
 
 
+def _asking_self(f: Callable, name: str, api: Callable) -> Callable:
+    """`_made_member` of a method that takes no tensor but its own."""
+    asking = _made_member(f, name, api)
+
+    @functools.wraps(f)
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return (f if self.__class__ is Tensor else asking)(self, *args, **kwargs)
+    call._dispatches = True
+    return call
+
+
 def _as_operator(f: Callable, name: str) -> Callable:
     """f, which returns NotImplemented where nobody took over, or a handler raised TypeError: Python asks the other operand then."""
     @functools.wraps(f)
@@ -370,9 +384,9 @@ def _answer(f: Callable, left: Any, right: Any) -> Any:
 
 
 def override(cls: type) -> None:
-    """Make the methods of a Tensor subclass that has its own `__torch_function__` dispatch, and Tensor's own where they take other tensors."""
+    """Make the methods of a Tensor subclass that has its own `__torch_function__` dispatch, and Tensor's own, for `super().neg()` and `Tensor.neg(x)`."""
     install()
-    _begin_in_methods()
+    _begin_in_methods(cls)
     for name, x in _members().items():
         if hasattr(x, "_dispatches"):
             continue
@@ -381,12 +395,18 @@ def override(cls: type) -> None:
             setattr(cls, name, _dispatching_member(name, x))
 
 
-def _begin_in_methods() -> None:
-    """Make Tensor's methods that take other tensors look at these, once. (Operators of two operands need not: a subclass has its own.)"""
+def _begin_in_methods(cls: type) -> None:
+    """Make Tensor's methods look at their arguments, once. (Operators of two operands need not: a subclass has its own.) Those that only ask for a fact,
+    as everything does, begin to once a class has its own of that name."""
     plain: dict[int, Callable] = {}
     for name, x in _members().items():
-        if isinstance(x, _types.FunctionType) and not hasattr(x, "_looks_in_methods") and (name in _OF_SEVERAL or name[:2] != "__" and not only_self(x)):
-            plain[id(x)] = exchange(x, functools.partial(_made_member, name=name, api=reported(name)), ("_dispatches", "_looks_in_methods"))
+        if isinstance(x, _types.FunctionType) and not hasattr(x, "_looks_in_methods") and (
+                name in _OF_SEVERAL or name not in _OF_TWO and (name not in _FACTS or name in vars(cls))):
+            several = name in _OF_SEVERAL or name[:2] != "__" and not only_self(x)
+            wrap = functools.partial(_made_member if several else _asking_self, name=name, api=reported(name))
+            before = exchange(x, wrap, ("_dispatches", "_looks_in_methods"))
+            if several:
+                plain[id(x)] = before
     if plain:
         _keep_plain(plain)
 

@@ -126,6 +126,10 @@ class autocast:
         self._switch.__exit__(*exc)
 
     def __call__(self, func: _F) -> _F:
+        if not callable(func):
+            raise TypeError(f"autocast()(func) requires a callable, but got {type(func).__name__}. Did you mean to use autocast as a context manager? "
+                            "For example:\n    with torch.autocast(device_type=...):\n        output = model(input)")
+
         @functools.wraps(func)
         def run(*args, **kwargs):
             with self:

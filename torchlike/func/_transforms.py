@@ -157,8 +157,9 @@ def _jvp(func, primals, tangents, strict: bool, has_aux: bool, argnums) -> tuple
         made = [level.tangent(o) for o in outputs]
         if strict and any(t is None for t in made):
             raise RuntimeError(_INDEPENDENT)
+        plain = [o if t is None or o.__class__ is Tensor else o.as_subclass(Tensor) for o, t in zip(outputs, made)]
         made = [FUNCTIONS["zeros_like"](o.detach()) if t is None else t for o, t in zip(outputs, made)]
-        found = output, tree_unflatten(made, out_spec)
+        found = tree_unflatten(plain, out_spec), tree_unflatten(made, out_spec)  # of no class of the program's, as PyTorch unwraps them
         return (*found, aux) if has_aux else found
 
 

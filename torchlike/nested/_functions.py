@@ -97,6 +97,8 @@ def _along(func: Callable, x: NestedTensor, dim: int | None = None, *args: Any, 
     """softmax and its kin."""
     if dim is None:
         raise RuntimeError("softmax(): Expected a dim for a nested tensor")
+    if not x._parts:
+        return _wrapped([], x)
     said = "Cannot apply softmax across nested dimension 0", "softmax(): not supported when reducing across the batch dimension for NestedTensor"
     return _each(func, (x, _inner(x, dim, said=said), *args), kwargs)
 
@@ -366,4 +368,5 @@ _SPECIAL: dict[str, Callable] = {
     "select": _selected, "permute": _permuted, "_transformer_encoder_layer_fwd": _encoded, "_native_multi_head_attention": _attended,
     "expand": _expanded, "rms_norm": _root_mean_square, "grad": _gradients, "embedding_bag": _summed_up, "one_hot": _one_hot, "movedim": _moved,
     "moveaxis": _moved, "to_dense": lambda func, x, *args, **kwargs: x,
+    "to_padded_tensor": lambda func, x, *args, **kwargs: type(x).to_padded_tensor(x, *args, **kwargs),
 }

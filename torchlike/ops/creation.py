@@ -369,6 +369,8 @@ def arange(*bounds, start=MISSING, end=MISSING, step=MISSING, out=None, dtype=No
     if not usual or not 0 < step < _USUAL:
         for x, argument, place in (start, "start", 1), (end, "end", 2), (step, "step", 3):
             refuse_learnable(x, "arange", argument, place)
+        if any(isinstance(x, Tensor) and x.ndim for x in (start, end, step)):
+            raise TypeError("arange(): a bound is no number")  # the wrapper says which
         start, end, step = (x.item() if isinstance(x, (Tensor, np.generic)) else x for x in (start, end, step))
         for x in (start, end, step):
             if x.__class__ is not float:

@@ -114,7 +114,7 @@ def _stacked(arrays: list[np.ndarray], dim: int) -> np.ndarray:
 def joined(tensors, join, dim) -> Tensor | None:
     """Many known tensors joined by NumPy; None where they are not known, or do not fit: torch has its own words for that."""
     arrays = _known(tensors)
-    if arrays is None:
+    if arrays is None or dim.__class__ is not int:
         return None
     try:
         return as_tensor_value(join(arrays, dim))

@@ -432,16 +432,20 @@ def bernoulli_(self, p=0.5, *, generator=None) -> Tensor:
 def random_(self, *limits: int | None, generator=None, **kwargs) -> Tensor:
     """Integers up to the dtype's largest, from [0, to), or from [from, to), where `to` may be None for the largest."""
     self._check_write()
+    said = kwargs if generator is None else {**kwargs, "generator": generator}
     given = {**dict(zip(("from", "to") if len(limits) == 2 or kwargs else ("to",), limits)), **kwargs}
     if len(given) < len(limits) + len(kwargs) or given.keys() not in ({"from", "to"}, {"to"}, set()):
-        raise TypeError("random_() received an invalid combination of arguments")
-    g, kind = _generator(generator), self.dtype.np
-    limits = [as_int(given.get("from", 0), "from")] if given else []
-    if given and (given["to"] is not None or "from" not in given):
-        limits.append(as_int(given["to"], "to"))
-    if len(limits) == 2 and limits[0] >= limits[1]:
-        raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={limits[0]} >= to={limits[1]}")
-    return _overdraw(self, lambda shape: rng.random_(g, shape, kind, *limits), f"RandomBackward{2 - len(given)}")
+        raise combination("random_", limits, said, True)
+    try:
+        g, kind = _generator(generator), self.dtype.np
+        bounds = [as_int(given.get("from", 0), "from")] if given else []
+        if given and (given["to"] is not None or "from" not in given):
+            bounds.append(as_int(given["to"], "to"))
+    except TypeError:
+        raise combination("random_", limits, said, True) from None
+    if len(bounds) == 2 and bounds[0] >= bounds[1]:
+        raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={bounds[0]} >= to={bounds[1]}")
+    return _overdraw(self, lambda shape: rng.random_(g, shape, kind, *bounds), f"RandomBackward{2 - len(given)}")
 
 
 for _f in (uniform_, normal_, exponential_, log_normal_, cauchy_, geometric_, bernoulli_, random_):

@@ -100,7 +100,7 @@ def _ends(name: str, start, end, steps, dtype):
             raise RuntimeError(
                 f"{name} only supports 0-dimensional start and end tensors, but got start with {x.ndim} dimension(s)."
             )
-    steps = steps.__index__()
+    steps = as_int(steps, "steps")
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
     complex_ = any(x.dtype.is_complex if isinstance(x, Tensor) else isinstance(x, builtins.complex) for x in pair)

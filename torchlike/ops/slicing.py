@@ -10,6 +10,7 @@ from jax import lax
 from jax import numpy as jnp
 
 from .._arguments import as_dim, as_int, as_size, refuse_long
+from .._call_forms import refusal
 from .._core import dtype as dt
 from .._core.grad_mode import mode
 from .._core.graph import SEVERAL
@@ -259,18 +260,29 @@ def _several(name: str, views: list) -> tuple:
 @public(method=False)
 def split(tensor: Any, split_size_or_sections, dim: int = 0) -> tuple[Tensor, ...]:
     """Pieces of split_size (the last may be smaller), or of the listed sizes, along dim."""
+    if not isinstance(tensor, Tensor):
+        return tensor.split(split_size_or_sections, dim)
     shape = tensor._value.aval.shape
     if not shape:
         raise RuntimeError("split expects at least a 1-dimensional tensor")
-    d = as_dim(dim, len(shape))
+    if isinstance(split_size_or_sections, Tensor) and split_size_or_sections.numel() == 1:
+        split_size_or_sections = int(split_size_or_sections)
+    listed = isinstance(split_size_or_sections, (tuple, list))
+    try:
+        d = as_dim(dim, len(shape))
+        sizes = as_size(split_size_or_sections) if listed else (as_int(split_size_or_sections, "split_size", symbolic=True),)
+    except TypeError as error:
+        by_size = isinstance(split_size_or_sections, int)
+        raise refusal("split" if by_size else "split_with_sizes", (tensor, split_size_or_sections, dim), {}, False) or error from None
     size = shape[d]
-    if isinstance(split_size_or_sections, (tuple, list)):
-        sizes = as_size(split_size_or_sections)
-        if sum(sizes) != size or any(n < 0 for n in sizes):
+    if listed:
+        if any(n < 0 for n in sizes):
+            raise RuntimeError(f"split_with_sizes expects split_sizes have only non-negative entries, but got split_sizes={list(sizes)}")
+        if sum(sizes) != size:
             raise RuntimeError(f"split_with_sizes expects split_sizes to sum exactly to {size} (input tensor's size at dimension {d}), "
                                f"but got split_sizes={list(sizes)}")
     else:
-        step = as_int(split_size_or_sections, "split_size", symbolic=True)
+        step, = sizes
         if step < 0:
             raise RuntimeError(f"split expects split_size be non-negative, but got split_size={step}")
         if step == 0:
@@ -278,7 +290,6 @@ def split(tensor: Any, split_size_or_sections, dim: int = 0) -> tuple[Tensor, ..
                 raise RuntimeError(f"split_size can only be 0 if dimension size is 0, but got dimension size of {size}")
             step = 1
         sizes = [min(step, size - i) for i in range(0, size, step)] or [0]
-    listed = isinstance(split_size_or_sections, (tuple, list))
     name, places = "SplitWithSizes" if listed else "Split", [(d, start, n, 1) for start, n in zip(_starts(sizes), sizes)]
     if _cut_at_once(tensor, len(sizes)):
         return _several(name, _pieces(tensor, _SPLIT_ALL, (d, tuple(sizes), listed), _PART, places))
@@ -290,6 +301,9 @@ def split(tensor: Any, split_size_or_sections, dim: int = 0) -> tuple[Tensor, ..
 def _split(self, split_size, dim: int = 0) -> tuple[Tensor, ...]:
     """Pieces of split_size (the last may be smaller), or of the listed sizes, along dim."""
     return split(self, split_size, dim)  # whose second parameter has another name in torch
+
+
+_split.__qualname__ = "Tensor.split"  # in Python's words about a call
 
 
 @public()

@@ -159,7 +159,7 @@ def round(input, *, decimals: int = 0) -> Tensor:
     kind = input.dtype
     if kind.is_complex or kind is dt.bool_ or (decimals and kind.category < dt.FLOAT):
         raise not_implemented("round_cpu" if decimals else "round_vml_cpu", kind)
-    return apply(_ROUND_TO if decimals else _ROUND, (input,), (as_int(decimals, "decimals"),))
+    return apply(_ROUND_TO if decimals else _ROUND, (input,), (as_int(decimals, "decimals", "round(): "),))
 
 
 sign = unary("sign", sign_of, _zero, promote="arith", real=NotImplementedError(

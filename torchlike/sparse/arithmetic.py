@@ -30,11 +30,15 @@ def add(input: Tensor, other: Any, *, alpha: Any = 1, name: str = "Add") -> Tens
         return named(_onto(input, other, alpha), name)
     if isinstance(input, Compressed) and isinstance(other, Tensor) and not isinstance(other, SparseTensor) and other.dim():
         if input.shape != other.shape:
-            raise RuntimeError(f"add: expected sizes of 'self' and 'other' to match, but {list(input.shape)} != {list(other.shape)}")
+            raise RuntimeError(f"add: expected 'self' and 'other' to have same size, but self has size {list(other.shape)} while other has size "
+                               f"{list(input.shape)} (FYI: op2-sparse addition does not currently support broadcasting)")
         return named(other.add(input.to_dense(), alpha=alpha), name)  # torch turns the two around
     if not isinstance(other, SparseTensor):
         raise RuntimeError("add(sparse, dense) is not supported. Use add(dense, sparse) instead.")
     if input.shape != other.shape:
+        if isinstance(input, Compressed):
+            raise RuntimeError(f"torch.add: Expected input tensors to have the same shape, but got tensor `self` with shape {list(input.shape)} and tensor "
+                               f"`other` with shape {list(other.shape)}")
         raise RuntimeError(f"add: expected sizes of 'self' and 'other' to match, but {list(input.shape)} != {list(other.shape)}")
     if isinstance(input, Compressed) or isinstance(other, Compressed):
         if type(input) is not type(other):

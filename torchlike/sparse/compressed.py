@@ -179,7 +179,7 @@ class Compressed(SparseTensor):
         return self
 
     def resize_(self, *size: Any, memory_format: Any = None) -> Compressed:
-        """Rows come and go at the end, columns come: the entries stay."""
+        """Rows come and go at the end, columns come: the first entries stay, as many as there is room for."""
         dims = as_size(*size)
         if len(dims) != len(self._dims):
             raise RuntimeError(f"torch.resize_: Only batched sparse CSR matrices are supported, but got size {list(dims)}")
@@ -194,9 +194,12 @@ class Compressed(SparseTensor):
         if self.requires_grad and mode.enabled:
             raise RuntimeError("cannot resize variables that require grad")
         pointers = self._pointers._host_array()
-        kept = np.full(dims[axis] + 1, pointers[-1], pointers.dtype)
+        count = min(int(pointers[-1]), math.prod(dims))
+        kept = np.full(dims[axis] + 1, count, pointers.dtype)
         kept[:min(len(pointers), len(kept))] = pointers[:len(kept)]
-        kept[-1] = pointers[-1]
+        kept[-1] = count
+        if count < pointers[-1]:
+            self._others, self._entries = self._others[:count].clone(), self._entries[:count].clone()
         self._pointers, self._dims, self._expanded, self._whole = on_device(kept, self._entries), tuple(dims), None, None
         return self
 

@@ -32,6 +32,10 @@ def permute(input: Tensor, *order: Any, dims: Any = None) -> Tensor:
 
 
 def _permuted(t: Tensor, order: tuple, name: str) -> Tensor:
+    return _reordered(t, order, name).as_view()
+
+
+def _reordered(t: Tensor, order: tuple, name: str) -> Tensor:
     if order == tuple(range(len(order))):
         return t._like(named(t._entries, name))
     if isinstance(t, Compressed):
@@ -91,10 +95,10 @@ def unsqueeze(input: Tensor, dim: int) -> Tensor:
     d, n = as_dim(dim, input.dim() + 1), input.sparse_dim()
     dims = (*input._dims[:d], 1, *input._dims[d:])
     if d > n:
-        return coo(input._places, named(input._entries.unsqueeze(d - n + 1), "Unsqueeze"), dims, input._unique, input._inside)
+        return coo(input._places, named(input._entries.unsqueeze(d - n + 1), "Unsqueeze"), dims, input._unique, input._inside).as_view()
     zeros = input._places.new_zeros((1, input._nnz()))
     places = cat_strided([input._places[:d], zeros, input._places[d:]])
-    return coo(places, named(input._entries, "Unsqueeze"), dims, False, input._inside)
+    return coo(places, named(input._entries, "Unsqueeze"), dims, False, input._inside).as_view()
 
 
 def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
@@ -147,6 +151,11 @@ def narrow_copy(input: Tensor, dim: int, start: int, length: int) -> Tensor:
 
 def select(input: Tensor, dim: int, index: int, name: str = "Select") -> Tensor:
     """One slice; strided where no sparse dimension is left."""
+    made = _slice(input, dim, index, name)
+    return made.as_view() if isinstance(made, SparseTensor) else made
+
+
+def _slice(input: Tensor, dim: int, index: int, name: str) -> Tensor:
     if isinstance(input, Compressed):
         d, b = as_dim(dim, input.dim()), input.batch_dim
         if not b <= d < b + 2:
@@ -154,7 +163,7 @@ def select(input: Tensor, dim: int, index: int, name: str = "Select") -> Tensor:
             return input.part(d, index, name)
         if b:
             raise RuntimeError("select(): selecting sparse dimensions is not supported for batched sparse compressed tensors.")
-        made = select(input.coordinates(), dim, index, name)
+        made = _slice(input.coordinates(), dim, index, name)
         made._unique = True  # what is compressed is in order
         return made
     d, n = as_dim(dim, input.dim()), input.sparse_dim()
@@ -329,9 +338,14 @@ def _new(input: Tensor, *args: Any) -> Tensor:
     return legacy(input.dtype, input.device, args, constructor=False)
 
 
+def adjoint(input: Tensor) -> Tensor:
+    """The last two dimensions exchanged, and conjugated."""
+    return transpose(input.conj() if input.is_complex() else input, -2, -1)
+
+
 Coo.T = property(lambda self: permute(self, *reversed(range(self.dim()))))
 SparseTensor.mT = property(lambda self: transpose(self, -2, -1))
-Coo.H = property(lambda self: transpose(self.conj() if self.is_complex() else self, 0, 1))
+SparseTensor.H = property(adjoint)
 SparseTensor.real = property(lambda self: self if not self.is_complex() else self._like(self._entries.real))
 SparseTensor.new_tensor = lambda self, data, **kwargs: self._entries.detach().new_tensor(data, **kwargs)
 
@@ -344,7 +358,7 @@ def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
     return permute(input, [of[to.index(d)] if d in to else next(rest) for d in range(n)])
 
 
-FORMS = {"permute": permute, "transpose": transpose, "t": t, "swapaxes": transpose, "swapdims": transpose, "unsqueeze": unsqueeze,
+FORMS = {"permute": permute, "transpose": transpose, "t": t, "adjoint": adjoint, "swapaxes": transpose, "swapdims": transpose, "unsqueeze": unsqueeze,
          "index_select": index_select, "narrow_copy": narrow_copy, "select": select, "__getitem__": getitem, "unbind": unbind, "cat": cat, "concat": cat, "concatenate": cat,
          "stack": stack, "sparse_mask": sparse_mask, "zeros_like": _zeros_like, "empty_like": _empty_like, "new_zeros": _new_empty,
          "new_empty": _new_empty, "new": _new, "conj": lambda input: input._like(input._entries.conj()) if input.is_complex() else input,

@@ -31,6 +31,7 @@ class SparseTensor(Valueless):
     _dims: tuple
     _of_leaf = False  # the gradient of a leaf, whose values it shares
     _whole: tuple | None = None  # (the strided tensor that it was made of, the version of the values then), where that requires grad
+    _viewed = False  # whether it was made by a function that makes views
     layout_name = ""
     index_names: tuple[str, ...] = ()  # the attributes that say where entries are
     forms = SPARSE_FORMS
@@ -65,6 +66,14 @@ class SparseTensor(Valueless):
         if not dt.can_cast(made.dtype, self.dtype):
             raise RuntimeError(f"result type {made.dtype.short} can't be cast to the desired output type {self.dtype.short}")
         return self.adopt(made)
+
+    def _is_view(self) -> bool:
+        return self._viewed
+
+    def as_view(self) -> SparseTensor:
+        """This tensor, which says that it is a view of another."""
+        self._viewed = True
+        return self
 
     # -- facts ---------------------------------------------------------------------------------------------------------
 

@@ -1,9 +1,11 @@
 """What the functions of this folder share: argument checks, in-place results, reductions of losses."""
 from __future__ import annotations
 
+import operator
+
 import numpy as np
 
-from ..._arguments import as_int, number
+from ..._arguments import as_int, converts, number
 from ..._core import dtype as dt
 from ..._core import program
 from ..._core.errors import class_name, not_implemented
@@ -113,6 +115,23 @@ def reduction_of(size_average, reduce, reduction: str) -> str:
 def reduced(loss: Tensor, reduction: str) -> Tensor:
     """The loss itself, its mean or its sum."""
     return loss.mean() if reduction == "mean" else loss.sum() if reduction == "sum" else loss
+
+
+def ints(value, n: int, function: str, argument: str, position: int) -> tuple[int, ...]:
+    """An int as n ints, a sequence of ints as it is; torch's TypeError for what is neither."""
+    start = f"{function}(): argument '{argument}'"
+    if not isinstance(value, (tuple, list)):
+        if isinstance(value, Tensor) and value.numel() == 1 and value.dtype.category < dt.FLOAT:
+            value = value.item()
+        if isinstance(value, bool) or not converts(operator.index, value):
+            raise TypeError(f"{start} (position {position}) must be tuple of ints, not {class_name(value)}")
+        return (operator.index(value),) * n
+    for i, x in enumerate(value):
+        if x.__class__ is int or converts(operator.index, x) and (i or not isinstance(x, bool)):
+            continue
+        raise TypeError(f"{start} (position {position}) must be tuple of ints, but found element of type {class_name(x)} at pos 0" if not i else
+                        f"{start} failed to unpack the object at pos {i + 1} with error \"type must be tuple of ints,but got {class_name(x)}\"")
+    return tuple(map(operator.index, value))
 
 
 def each(value, n: int, name: str) -> tuple[int, ...]:

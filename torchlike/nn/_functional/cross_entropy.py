@@ -206,7 +206,7 @@ def _check_shapes(x: Aval, target: Aval, weight: Aval | None) -> int:
     if weight is not None:
         if weight.numel != classes and x.ndim > 2:
             raise RuntimeError("weight tensor should be defined either for all or no classes")
-        if weight.ndim != 1 or weight.numel != classes:
+        if weight.ndim != 1 and x.ndim < 3 or weight.numel != classes:
             raise RuntimeError(f"weight tensor should be defined either for all {classes} classes or no classes but got weight tensor of shape: "
                                f"{list(weight.shape)}")
         if weight.dtype is not x.dtype:
@@ -245,6 +245,8 @@ def nll_loss(input: Tensor, target: Tensor, weight=None, size_average=None, igno
 
 def _classified(op, input: Tensor, target: Tensor, weight, statics) -> Tensor:
     refuse_gradient(weight, "nll_loss_forward" if input.ndim < 3 else "nll_loss2d_forward", "weight")
+    if weight is not None and weight.ndim != 1:  # the kernel for images only counts them
+        weight = weight.reshape(-1)
     if input.ndim == 1 and target.ndim:  # one sample whose target is a vector of one element
         loss = apply(op, (input.unsqueeze(0), target, weight), statics)
         return loss.squeeze(0) if loss.ndim else loss

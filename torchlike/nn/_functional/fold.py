@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import math
 
+from ..._arguments import as_int
 from ..._core import dtype as dt
 from ..._core.registry import Op
 from ..._public import named, public
@@ -120,7 +121,7 @@ def _need_3d(name: str, input: Tensor) -> None:
 def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
     """(*, C r^2, H, W) to (*, C, H r, W r) (Shi et al. 2016)."""
     _need_3d("pixel_shuffle", need(input, "pixel_shuffle"))
-    r = upscale_factor
+    r = as_int(upscale_factor, "upscale_factor", "pixel_shuffle(): ", " (position 2)")
     if r <= 0:
         raise RuntimeError(f"pixel_shuffle expects a positive upscale_factor, but got {r}")
     if r * r > 2 ** 63 - 1:
@@ -138,7 +139,7 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
 def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
     """(*, C, H r, W r) to (*, C r^2, H, W): the inverse of pixel_shuffle."""
     _need_3d("pixel_unshuffle", need(input, "pixel_unshuffle"))
-    r = downscale_factor
+    r = as_int(downscale_factor, "downscale_factor", "pixel_unshuffle(): ", " (position 2)")
     if r <= 0:
         raise RuntimeError(f"pixel_unshuffle expects a positive downscale_factor, but got {r}")
     *lead, c, h, w = input.shape
@@ -155,6 +156,7 @@ def channel_shuffle(input: Tensor, groups: int) -> Tensor:
     """Channels (dimension 1) of `groups` groups interleaved (Zhang et al. 2018)."""
     if need(input, "channel_shuffle").ndim < 3:
         raise RuntimeError(f"channel_shuffle expects input with > 2 dims, but got input with sizes {list(input.shape)}")
+    groups = as_int(groups, "groups", "channel_shuffle(): ", " (position 2)")
     if groups <= 0:
         raise RuntimeError(f"Number of groups to divide channels in must be positive. Value of groups:{groups}")
     n, c, *rest = input.shape

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from ..._arguments import as_size, number
+from ..._arguments import as_size, number, real
 from ..._autocast import full_on_cpu
 from ..._core import dtype as dt
 from ..._core.errors import class_name, not_implemented
@@ -17,7 +17,7 @@ from ..._public import public
 from ..._tensor import Tensor, apply
 from ...ops.elements import held
 from ...ops.materializing import once
-from .common import keep_format, need, scalar
+from .common import ints, keep_format, need
 
 
 def _along(ndim: int, axis: int, piece: slice) -> tuple:
@@ -49,11 +49,9 @@ def constant_pad_nd(input: Tensor, pad, value=0) -> Tensor:
     pad = as_size(pad)
     _check_length(input, pad)
     pairs = [(0, 0)] * (input.ndim - len(pad) // 2) + [(pad[i], pad[i + 1]) for i in range(len(pad) - 2, -1, -2)]
-    for i, (n, (a, b)) in enumerate(zip(input.shape, pairs)):
-        if n + a + b < 0:
-            raise RuntimeError("narrow(): length must be non-negative." if a < 0 and b < 0 else
-                               f"The input size {n}, plus negative padding {a} and {b} resulted in a negative output size, which is invalid. Check "
-                               f"dimension {i} of your input.")
+    for n, (a, b) in zip(input.shape, pairs):
+        if n + min(a, 0) + min(b, 0) < 0:
+            raise RuntimeError("narrow(): length must be non-negative.")
     if not any(pad):
         return input.clone()
     return keep_format(apply(_PAD, (input, held(number(value), input.dtype)), (tuple(pairs),)), input)
@@ -205,11 +203,13 @@ def pad(input: Tensor, pad, mode: str = "constant", value: float | None = None) 
     """input with a border: pad = (before, after) of the last dimension, then of the one before it, and so on; negative
     numbers crop. mode: 'constant' (value, default 0), 'reflect', 'replicate', 'circular'."""
     need(input, "pad")
-    if not isinstance(pad, (tuple, list)):
+    if isinstance(pad, int) or not isinstance(pad, (tuple, list)):
         raise TypeError(f"pad(): argument 'pad' (position 2) must be tuple of ints, not {class_name(pad)}")
+    pad = ints(pad, 1, "pad", "pad", 2)
+    if not isinstance(mode, str):
+        raise TypeError(f"pad(): argument 'mode' (position 3) must be str, not {class_name(mode)}")
     if value is not None:
-        value = scalar(value, "pad", "value", 4)
-    pad = as_size(pad)
+        value = real(value, "pad", "value", 4)
     if mode not in _MODES:
         raise NotImplementedError(f"Unrecognised padding mode {mode}")
     _check_length(input, pad)

@@ -213,8 +213,8 @@ def _within(x, size):
 _HARDSHRINK = Elementwise("hardshrink", lambda xp, x, size: choose(xp, _within(x, size), const(x, 0), x), promote="same", grads=(
     lambda xp, g, x, size: _outside(xp, g, _within(x, size)), None))
 _SOFTSHRINK = Elementwise(
-    "softshrink", in_blocks(lambda xp, x, size: choose(xp, x > size, x - size, choose(xp, x < -size, x + size, x * const(x, 0)))), promote="same",
-    grads=(lambda xp, g, x, size: _outside(xp, g, _within(x, size)), None))
+    "softshrink", in_blocks(lambda xp, x, size, bound: choose(xp, x > size, x - size, choose(xp, x < -size, x + size, x * const(x, 0)))), promote="same",
+    grads=(lambda xp, g, x, size, bound: _outside(xp, g, _within(x, bound)), None, None))  # which 16 bits may round to an element
 
 
 @public(out=True)
@@ -233,7 +233,7 @@ def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     if not 0 <= size <= float(ml_dtypes.finfo(input.dtype.np).max):
         most = float(ml_dtypes.finfo(input.dtype.np).max)
         raise RuntimeError(f"lambda must be in range [0, {most:g}] for input dtype {input.dtype.short}, but found {size:g}")
-    return apply(_SOFTSHRINK, (input, size))
+    return apply(_SOFTSHRINK, (input, size, rounded(size, input.dtype)))
 
 
 # -- in-place names ----------------------------------------------------------------------------------------------------------

@@ -8,7 +8,6 @@ from typing import Literal, overload
 import jax.numpy as jnp
 import numpy as np
 
-from ..._arguments import as_int
 from ..._core import dtype as dt
 from ..._core.layout import Layout, channels_last_strides, is_channels_last
 from ..._core.registry import Op
@@ -17,7 +16,7 @@ from ..._tensor import Tensor, apply, as_tensor_value
 from ...ops.choosing import choose
 from ...ops.creation import arange, check_size
 from ...ops.materializing import materialized
-from .common import each, gradient_format, keep_format, not_implemented
+from .common import each, gradient_format, ints, keep_format, not_implemented
 from .resampling_maps import OPS, edges
 from .windows import FEW, Window, best_by_axes, better, offsets, reduced, slices, spread_to_all, spread_to_best
 
@@ -111,12 +110,15 @@ def _output_size(n: int, k: int, s: int, p: int, d: int, ceil_mode: bool) -> int
 
 
 _COUNTS = {2: "two", 3: "three"}
+_PLACES = {"kernel_size": 2, "stride": 3, "padding": 4, "dilation": 5}
 
 
-def _numbers(value, n: int, name: str, argument: str) -> tuple[int, ...]:
-    """n ints, of one or of n; RuntimeError in torch's words, which differ from function to function, for another number of them."""
-    if not isinstance(value, (tuple, list)) or len(value) in (1, n):
-        return each(value, n, argument)
+def _numbers(value, n: int, name: str, argument: str, called: str = "") -> tuple[int, ...]:
+    """n ints, of one or of n; RuntimeError in torch's words, which differ from function to function, for another number of them. `called`: the function's
+    name in words about kinds, where that is another."""
+    value = ints(value, n, called or name, argument, _PLACES[argument])
+    if len(value) in (1, n):
+        return value if len(value) == n else value * n
     if name == "max_pool1d":
         kind = {"stride": "None, an int, list of ints,", "padding": "an int, list of ints,"}.get(argument, "an int, list of ints")
         raise RuntimeError(f"max_pool1d() {argument} must be {kind} or tuple of ints of size 1 but got size {len(value)}")
@@ -206,15 +208,15 @@ def _raise_too_small(input, shape, sizes, kernel, n: int, name: str) -> None:
     raise RuntimeError(f"Given input size: {said(shape)}. Calculated output size: {said(sizes)}. Output size is too small")
 
 
-def _geometry(input, kernel_size, stride, padding, dilation, ceil_mode, n, name, divisor=None):
+def _geometry(input, kernel_size, stride, padding, dilation, ceil_mode, n, name, divisor=None, called=""):
     """Checked (kernel, stride, pads, dilation, output sizes)."""
     if n == 1:
         _check_ranks(input, n, name)
         if name == "max_pool1d":
             _refuse_empty(input, n, name)
-    kernel = _numbers(kernel_size, n, name, "kernel_size")
-    stride = kernel if stride is None or stride == () or stride == [] else _numbers(stride, n, name, "stride")
-    padding, dilation = _numbers(padding, n, name, "padding"), _numbers(dilation, n, name, "dilation")
+    kernel = _numbers(kernel_size, n, name, "kernel_size", called)
+    stride = kernel if stride is None or stride == () or stride == [] else _numbers(stride, n, name, "stride", called)
+    padding, dilation = _numbers(padding, n, name, "padding", called), _numbers(dilation, n, name, "dilation", called)
     if divisor == 0 and n == 2:
         raise RuntimeError("divisor must be not zero")
     _check_ranks(input, n, name)
@@ -260,7 +262,8 @@ def _max_pool_nd(n: int):
     def f(input: Tensor, kernel_size, stride=None, padding=0, dilation=1, ceil_mode: bool = False, *, return_indices: bool) -> tuple[Tensor, Tensor]: ...
     def f(input: Tensor, kernel_size, stride=None, padding=0, dilation=1, ceil_mode: bool = False, return_indices: bool = False):
         # with indices a line is a plane of height 1 to torch, in its words too
-        statics = _geometry(input, kernel_size, stride, padding, dilation, ceil_mode, n, "max_pool1d_with_indices" if n == 1 and return_indices else name)
+        called = f"{name}_with_indices" if return_indices else name
+        statics = _geometry(input, kernel_size, stride, padding, dilation, ceil_mode, n, called if n == 1 else name, called=called)
         kind = input.dtype.category
         if kind != dt.FLOAT and (kind != dt.INT or n == 1 and not return_indices):
             raise not_implemented("max_pool1d_impl" if n == 1 and not return_indices else f"max_pool{max(n, 2)}d", input.dtype)
@@ -361,11 +364,11 @@ def avg_pool1d(input: Tensor, kernel_size, stride=None, padding=0, ceil_mode: bo
 
 def _power_pool(n: int):
     def f(input: Tensor, norm_type, kernel_size, stride=None, ceil_mode: bool = False) -> Tensor:
-        kernel = each(kernel_size, n, "kernel_size")
+        pool = (_avg1, avg_pool2d, avg_pool3d)[n - 1]
+        kernel = _numbers(kernel_size, n, pool.__name__, "kernel_size")
         if norm_type in (math.inf, -math.inf):
             sizes, most = input.abs(), (max_pool1d, max_pool2d, max_pool3d)[n - 1]
             return most(sizes, kernel, stride, 0, 1, ceil_mode) if norm_type > 0 else -most(-sizes, kernel, stride, 0, 1, ceil_mode)
-        pool = (_avg1, avg_pool2d, avg_pool3d)[n - 1]
         mean = pool(input.pow(norm_type), kernel, stride, 0, ceil_mode)
         return (mean.sign() * mean.abs().relu() * math.prod(kernel)).pow(1.0 / norm_type)
     f.__name__ = f.__qualname__ = f"lp_pool{n}d"
@@ -379,8 +382,11 @@ lp_pool1d, lp_pool2d, lp_pool3d = map(_power_pool, (1, 2, 3))
 
 
 def _adaptive_size(input: Tensor, output_size, n: int, name: str) -> tuple[int, ...]:
-    if n > 1 and isinstance(output_size, (tuple, list)) and input.ndim <= len(output_size):
-        raise ValueError(f"Input dimension should be at least {len(output_size) + 1}")
+    if n > 1 and not isinstance(output_size, int):
+        if input.ndim <= len(output_size):
+            raise ValueError(f"Input dimension should be at least {len(output_size) + 1}")
+        output_size = [size if own is None else own for own, size in zip(output_size, input.shape[-len(output_size):])]
+    output_size = ints(output_size, n, name, "output_size", 2)
     if input.ndim not in (n + 1, n + 2):
         raise RuntimeError(f"Expected 2 to 3 dimensions, but got {input.ndim}-dimensional tensor for argument #1 'self' (while checking arguments for {name})"
                            if n == 1 else f"{name}(): Expected {n + 1}D or {n + 2}D tensor, but got{':' * (name == 'adaptive_max_pool2d')} {list(input.shape)}")
@@ -392,19 +398,16 @@ def _adaptive_size(input: Tensor, output_size, n: int, name: str) -> tuple[int, 
         if not size and i:
             raise RuntimeError(f"{name if largest else name.replace('1', '2')}(): Expected input to have non-zero size for non-batch dimensions, but input has sizes {own} with "
                                f"dimension {i} being empty")
-    if not isinstance(output_size, (tuple, list)):
-        output_size = (as_int(output_size, "output_size", symbolic=True),) * n
     if len(output_size) != n:
         raise RuntimeError(f"{name}: output_size must be {n}")
-    if any(s is not None and s < 0 for s in output_size):
+    if min(output_size) < 0:
         sizes = output_size if n > 1 else (1, *output_size)
         if largest:
             raise RuntimeError(f"Trying to create tensor with negative dimension {min(sizes)}: {[*input.shape[:-n], *sizes]}")
         raise RuntimeError(f"adaptive_avg_pool{max(n, 2)}d: elements of output_size must be greater than or equal to 0 but received "
                            f"{{{', '.join(map(str, sizes))}}}")
-    sizes = tuple(input.shape[-n + i] if s is None else int(s) for i, s in enumerate(output_size))
-    check_size((*input.shape[:-n], *sizes), input.dtype, input.device)
-    return sizes
+    check_size((*input.shape[:-n], *output_size), input.dtype, input.device)
+    return output_size
 
 
 def _adaptive_avg(n: int):

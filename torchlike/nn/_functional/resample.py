@@ -3,11 +3,12 @@ from __future__ import annotations
 
 import math
 
-from ..._arguments import real
+from ..._arguments import converts
 from ..._core import dtype as dt
 from ..._core.history import warn
+from ..._kinds import combination
 from ..._tensor import Tensor, apply
-from .common import keep_format, not_implemented
+from .common import ints, keep_format, not_implemented
 from .pooling import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
 from .resampling_maps import NAMES, OPS
 
@@ -30,13 +31,10 @@ def interpolate(input: Tensor, size=None, scale_factor=None, mode: str = "neares
     if mode == "lanczos" and not antialias:
         raise ValueError("Lanczos mode requires antialias=True")
     n = input.dim() - 2
-    if size is None and _holds_tensors(scale_factor) and mode in NAMES and not recompute_scale_factor:
-        raise _refused(mode, n, antialias, "NoneType", "list")
-    if isinstance(size, Tensor) and size.numel() != 1 and size.dtype.category < dt.FLOAT and scale_factor is None and mode in NAMES:
-        raise _refused(mode, n, antialias, "list", "NoneType")
     size, factors = _sizes(input, size, scale_factor, n)
     if recompute_scale_factor and size is not None and factors is None:
         raise ValueError("recompute_scale_factor is not meaningful with an explicit size.")
+    _need_numbers(input, size, factors, mode, align_corners, recompute_scale_factor, antialias, n)
     if size is None:
         size = [int(math.floor(float(s) * f)) for s, f in zip(input.shape[2:], factors)]
         if recompute_scale_factor or mode == "area":
@@ -53,15 +51,22 @@ def interpolate(input: Tensor, size=None, scale_factor=None, mode: str = "neares
     return _resampled(input, tuple(size), factors, mode, bool(align_corners), antialias, n)
 
 
-def _holds_tensors(numbers) -> bool:
-    return any(isinstance(x, Tensor) for x in (numbers if isinstance(numbers, (list, tuple)) else (numbers,)))
-
-
-def _refused(mode: str, n: int, antialias: bool, size: str, factors: str) -> TypeError:
-    """torch's error where one of its operators gets tensors for numbers."""
+def _need_numbers(input: Tensor, size, factors, mode: str, align, again, antialias: bool, n: int) -> None:
+    """torch's errors for sizes and factors that are no numbers: those of the operator that it calls, or of what it counts sizes with before."""
+    if size is not None:
+        if all(map(_countable, size)):
+            size[:] = [s.__index__() for s in size]
+            return
+        if mode == "area" and n in (1, 2, 3):
+            ints(size, n, f"adaptive_avg_pool{n}d", "output_size", 2)
+    elif again or mode == "area" or mode not in NAMES:
+        factors[:] = [float(f) for f in factors]
+        return
+    elif not any(isinstance(f, Tensor) for f in factors) and all(converts(float, f) and not isinstance(f, str) for f in factors):
+        factors[:] = map(float, factors)
+        return
     name = f"_upsample_{mode}{n}d_aa" if antialias else f"_upsample_nearest_exact{n}d" if mode == "nearest-exact" else f"upsample_{mode}{n}d"
-    given = ", ".join(["Tensor", size, *([] if mode.startswith("nearest") else ["bool"]), factors])
-    return TypeError(f"{name}() received an invalid combination of arguments - got ({given}), but expected one of:")
+    raise combination(name, (input, size, *([] if mode.startswith("nearest") else [align]), factors), {})
 
 
 def _countable(size) -> bool:
@@ -87,15 +92,15 @@ def _sizes(input: Tensor, size, scale_factor, n: int):
             raise ValueError(f"Input and output must have the same number of spatial dimensions, but got input with spatial dimensions of "
                              f"{list(input.shape[2:])} and output size of {given}. Please provide input tensor in (N, C, d1, d2, ...,dK) format and "
                              "output size in (o1, o2, ...,oK) format.")
+        if size is not None and not all(map(_countable, given)):
+            raise TypeError(f"expected size to be one of int or Tuple[int] or Tuple[int, int] or Tuple[int, int, int], but got size with types "
+                            f"{[type(s) for s in given]}")
         given = list(given)
     else:
         given = [given] * n
     if size is None:
-        return None, [real(f, "interpolate", "scale_factor", 3) for f in given]
-    if not all(map(_countable, given)):
-        raise TypeError(f"expected size to be one of int or Tuple[int] or Tuple[int, int] or Tuple[int, int, int], but got size with types "
-                        f"{[type(s) for s in given]}")
-    return [s.__index__() for s in given], None
+        return None, given
+    return given, None
 
 
 def _resampled(input: Tensor, size, factors, mode, align, antialias, n) -> Tensor:
@@ -110,7 +115,7 @@ def _resampled(input: Tensor, size, factors, mode, align, antialias, n) -> Tenso
         raise RuntimeError(f"Non-empty {n + 2}D data tensor expected but got a tensor with sizes {list(input.shape)}")
     if input.dtype.category != dt.FLOAT and input.dtype is not dt.uint8:
         kernel = "nearest" if mode.startswith("nearest") else "cubic" if mode == "bicubic" else "linear"
-        raise not_implemented("compute_indices_weights_" + kernel, input.dtype)
+        raise not_implemented("compute_index_ranges_weights" if antialias else "compute_indices_weights_" + kernel, input.dtype)
     kind = "float64" if input.dtype is dt.float64 else "uint8" if input.dtype is dt.uint8 and not mode.startswith("nearest") else "float32"
     specs = tuple((int(s), int(o), mode, align, None if factors is None else factors[i], bool(antialias), kind)
                   for i, (s, o) in enumerate(zip(spatial, size)))

@@ -1,8 +1,9 @@
 """softmax, softmin, log_softmax as torch.nn.functional has them, and gumbel_softmax."""
 from __future__ import annotations
 
-from ..._core.dtype import dtype as dtype_class
-from ..._core.errors import class_name
+from collections.abc import Callable
+
+from ..._call_forms import refusal
 from ..._core.history import warn
 from ..._tensor import Tensor
 from ...ops import softmax as plain
@@ -13,33 +14,33 @@ def _implicit_dim(name: str, ndim: int) -> int:
     return 0 if ndim in (0, 1, 3) else 1
 
 
-def _need_dtype(name: str, dtype) -> None:
-    if dtype is not None and not isinstance(dtype, (dtype_class, type)):
-        raise TypeError(f"{name}(): argument 'dtype' must be torch.dtype, not {class_name(dtype)}")
+def _along(f: Callable, name: str, input: Tensor, dim, dtype) -> Tensor:
+    """The method of that name, in its words where an argument is of the wrong kind."""
+    try:
+        return f(input, dim, dtype)
+    except TypeError as error:
+        raise refusal(name, (dim,), {} if dtype is None else {"dtype": dtype}, True) or error from None
 
 
 def softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype=None) -> Tensor:
     """exp(x_i) / sum_j exp(x_j) along dim."""
     if dim is None:
         dim = _implicit_dim("softmax", input.dim())
-    _need_dtype("softmax", dtype)
-    return plain.softmax(input, dim, dtype)
+    return _along(plain.softmax, "softmax", input, dim, dtype)
 
 
 def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype=None) -> Tensor:
     """exp(-x_i) / sum_j exp(-x_j) along dim."""
     if dim is None:
         dim = _implicit_dim("softmin", input.dim())
-    _need_dtype("softmax", dtype)
-    return plain.softmax(-input, dim, dtype)
+    return _along(plain.softmax, "softmax", -input, dim, dtype)
 
 
 def log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype=None) -> Tensor:
     """log of softmax along dim."""
     if dim is None:
         dim = _implicit_dim("log_softmax", input.dim())
-    _need_dtype("log_softmax", dtype)
-    return plain.log_softmax(input, dim, dtype)
+    return _along(plain.log_softmax, "log_softmax", input, dim, dtype)
 
 
 def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Tensor:

@@ -398,7 +398,7 @@ def _hardshrink(g: Graph, x: Var, size: float) -> Var:
 
 
 @translates("softshrink")
-def _softshrink(g: Graph, x: Var, size: float) -> Var:
+def _softshrink(g: Graph, x: Var, size: float, bound: float) -> Var:
     return g.op("Shrink", x, lambd=float(size), bias=float(size))
 
 
