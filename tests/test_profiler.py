@@ -1,9 +1,13 @@
-"""Ranges, steps and traces of the profilers, against real torch; single operations have no events of their own here."""
+"""Operations, ranges, steps and traces of the profilers, against real torch."""
 import gzip
 import json
+import re
 from importlib import import_module
 
+import pytest
 from same import same
+
+import torchlike
 
 
 @same
@@ -82,3 +86,75 @@ def test_traces(subject, oracle, tmp_path):
         assert trace["who"] == "we" and trace["sizes"] == [1, 2]
         event, = [e for e in trace["traceEvents"] if e.get("name") == "work"]
         assert event["ph"] == "X" and event["dur"] > 0 and event["cat"] == "user_annotation"
+
+
+def _profiled(torch, work, **options):
+    profiler = import_module(torch.__name__ + ".profiler")
+    with profiler.profile(activities=[profiler.ProfilerActivity.CPU], **options) as p:
+        kept = work(torch)
+    del kept
+    return p
+
+
+@same
+def test_operations_are_events(torch):
+    """Those of a forward by the names of operators, with their shapes; those of a backward by their nodes'."""
+    def work(torch):
+        w = torch.ones(64, 5, requires_grad=True)
+        loss = ((torch.ones(30, 64) @ w).relu() * 3).sum()
+        loss.backward()
+        return loss, w.grad
+    events = _profiled(torch, work, record_shapes=True).events()
+    forward = {e.name: [x for x in e.input_shapes if x] for e in events if e.name in ("aten::relu", "aten::mul", "aten::sum") and e.cpu_parent is None}
+    return forward, sorted({e.name for e in events if e.name.endswith("Backward0") and "::" not in e.name}), all(e.cpu_time > 0 for e in events)
+
+
+@same
+def test_shapes_memory_and_flops(torch):
+    def work(torch):
+        a = torch.randn(8, 16)
+        return [a.mm(torch.randn(16, 32)), a.mm(torch.randn(16, 32)), a.mm(torch.randn(16, 4))]
+    p = _profiled(torch, work, record_shapes=True, profile_memory=True, with_flops=True)
+    rows = [[(e.key, e.count, e.input_shapes, e.self_cpu_memory_usage, e.flops) for e in p.key_averages(group_by_input_shape=by_shape) if e.key == "aten::mm"]
+            for by_shape in (False, True)]
+    event = next(e for e in p.events() if e.name == "aten::mm")
+    return rows, event.input_shapes, event.cpu_memory_usage, event.flops
+
+
+@same
+def test_a_table(torch):
+    def work(torch):
+        return torch.ones(8, 16) @ torch.ones(16, 32)
+    with import_module(torch.__name__ + ".profiler").profile(profile_memory=True) as p, torch.profiler.record_function("a range with a name so long that it is cut off somewhere"):
+        work(torch)
+    table = p.key_averages().table(sort_by="cpu_time_total", row_limit=1, header="mine", top_level_events_only=True)
+    lines = [line if not line.startswith(" ") else line.split() for line in table.splitlines()]
+    with pytest.raises(AttributeError, match="'FunctionEventAvg' object has no attribute 'nothing'"):
+        p.key_averages().table(sort_by="nothing")
+    row = table.splitlines()[7]
+    return lines[:7], row[:57], lines[8], [len(x) for x in re.split(r"(?<=\S)(?=  )", row)], row.split()[-1], lines[9].split(":")[0]
+
+
+def test_compiled_programs_are_events():
+    from torchlike._core import program
+    profiler = torchlike.profiler
+
+    def step(x):
+        return (x * 2).sin().sum()
+    x = torchlike.ones(50, 50)
+    with program.tier("compiled"):
+        step(x).item()
+        with profiler.profile() as p:
+            step(x).item()
+    assert p.events()  # one, or in immediate mode one per operation
+    for event in p.events():
+        assert event.name.startswith("program at test_profiler.py:") and event.name.endswith("(compiled)") and event.cpu_time > 0
+
+
+def test_a_failing_operation_is_an_event_as_well():
+    with torchlike.profiler.profile() as p:
+        a, b = torchlike.zeros(3, 3), torchlike.ones(40, 40) + 1
+        with pytest.raises(RuntimeError):
+            torchlike.linalg.inv(a)
+        assert b.sum().item() == 3200
+    assert {"aten::add", "aten::sum"} < {e.name for e in p.events()}

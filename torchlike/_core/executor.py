@@ -25,7 +25,7 @@ from time import perf_counter  # not by its module: tests replace the clock ther
 import jax
 import numpy as np
 
-from . import allocator, costs, disk_cache, history, host, mappings, parts, runs
+from . import allocator, costs, disk_cache, history, host, mappings, observers, parts, runs
 from .aval import FLOAT
 from .executable import Executable, build
 from .interrupts import Uninterrupted
@@ -187,7 +187,10 @@ def _divided(info: ProgramInfo) -> list[list[int]] | None:
 
 
 def _take_over(prog, exe: Executable, live: tuple) -> None:
+    start = perf_counter() if observers.watching else 0.0
     arrays = exe.run(prog.inputs, prog.floats, prog.ints)
+    if observers.watching:
+        observers.program(history.entries[-1], arrays, start)
     _tidy_beside()
     results, position = prog.results, exe.position
     for i in live:
@@ -221,12 +224,15 @@ def run_alone(info: ProgramInfo, exe: Executable, arrays: list, floats: Sequence
     _tick(info)
     info.last_seen = clock.now
     history.add(info, reason, "compiled", 0.0)
+    start = perf_counter() if observers.watching else 0.0
     try:
         made = exe.start(arrays, floats, ints)
     except Exception as error:
         for v in results:
             v.array, v.ref = None, error
         raise
+    if observers.watching:
+        observers.program(history.entries[-1], made, start)
     _tidy_beside()
     for i, k in exe.position.items():
         results[i].array = made[k]

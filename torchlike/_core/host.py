@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from operator import itemgetter
+from time import perf_counter
 
 import jax
 import numpy as np
 
 from . import device as _device
+from . import observers
 from .aval import BOOL, FLOAT, INT
 from .overwrite import overwriting
 from .silence import silently
@@ -79,7 +81,7 @@ def _written(plan) -> tuple:
 class HostProgram:
     """The steps of a program that its live results need, bound for these results."""
 
-    __slots__ = ("steps", "numbers", "n_results", "overwrites")
+    __slots__ = ("steps", "plans", "numbers", "n_results", "overwrites")
 
     def __init__(self, info, live: tuple):
         n = out = self.n_results = info.n_results
@@ -87,6 +89,7 @@ class HostProgram:
         none = n + n_inputs
         # where writes are in place, every cell is dropped in time: a forgotten view would keep its base from being written
         writes = self.overwrites = bool([plan for plan in plans if (plan.written if plan.written is not None else _written(plan))])
+        self.plans: list = []  # of the steps
         numbers: list = []  # kinds; from the last to the first, as the steps: what one reads that no later one does, it reads last
         steps: list[tuple] = []
         read = set(live)
@@ -115,12 +118,14 @@ class HostProgram:
                     numbers.append(ref)
                     places.append(-len(numbers))  # of the cells, the numbers are the last
             kernel = plan._numpy or _bound(plan)
+            self.plans.append(plan)
             places.reverse()
             if drops and plan.written and (taken := tuple([i for i in plan.written if places[i] in drops])):
                 kernel = overwriting(kernel, taken)
             steps.append((kernel, places[0] if len(places) == 1 else itemgetter(*places) if places else None,
                           out if plan.single else slice(out, out + len(outs)), drops))
         self.steps, self.numbers = steps[::-1], numbers[::-1]
+        self.plans.reverse()
 
     def cells(self, inputs: list, floats: Sequence, ints: Sequence) -> list:
         """The cells before a run; results are empty."""
@@ -131,7 +136,7 @@ class HostProgram:
 
     def run(self, cells: list) -> None:
         """Fill the results' cells. Where a kernel raises, its results and all that depend on them become Failures."""
-        steps = iter(self.steps)
+        steps = self._observed() if observers.watching else iter(self.steps)
         try:
             for kernel, where, out, drops in steps:
                 if where.__class__ is int:
@@ -145,6 +150,13 @@ class HostProgram:
         except Exception as error:
             _fail(cells, out, Failure(error))
             self._run_isolated(steps, cells)
+
+    def _observed(self) -> Iterator:
+        """The steps; whoever takes the next one has run the last."""
+        for step, plan in zip(self.steps, self.plans):
+            start = perf_counter()
+            yield step
+            observers.operation(plan, start)
 
     def _run_isolated(self, steps: Iterator, cells: list) -> None:
         """The rest of a program in which something failed."""

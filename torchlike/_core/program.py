@@ -19,7 +19,7 @@ from jax.numpy import asarray
 
 from . import device as _device
 from . import dtype as dtypes
-from . import executor, history, host, precision, program_info, runs
+from . import executor, history, host, observers, precision, program_info, runs
 from .aval import BOOL, COMPLEX, FLOAT, INT, NUMBERS, Aval
 from .checks import Check, check_later, raise_failed, raise_failed_checks
 from .derived import derived
@@ -283,7 +283,7 @@ def _at_once(op: Op, values: list, statics: tuple, prog: Program) -> tuple | Non
 
 def _may_compute(prog: Program) -> bool:
     """Whether no one needs all operations of a program recorded."""
-    return not (state.whole or state.capture is not None or prog.__class__ is not Program or executor.options.tier == "compiled")
+    return not (state.whole or state.capture is not None or prog.__class__ is not Program or executor.options.tier == "compiled" or observers.watching)
 
 
 def computes_at_once() -> bool:

@@ -1,24 +1,28 @@
-"""torch.autograd.profiler: wall time of `record_function` ranges, and the user lines where programs ran.
+"""torch.autograd.profiler: operations, compiled programs and `record_function` ranges, and how long they took.
 
-Operations run inside whole programs, so single ones have no time of their own; `jax.profiler` shows XLA's kernels. While a
-profile is on, a range ends its program, so that its time is that of its work.
+An operation that runs by itself, in NumPy, is an event of PyTorch's name for it; in a backward, of its node's. A compiled program is one event, named by the
+user line that ended it: XLA fuses its operations, so single ones have no time of their own (`jax.profiler` shows its kernels). While a profile is on, a
+range ends its program, so that its time is that of its work, and whoever starts a compiled program waits for it.
 """
 from __future__ import annotations
 
 import functools
-import gzip
-import itertools
-import json
-import os
+import math
 import threading
 import time
 from collections.abc import Callable
 from typing import Any
 
-from .._core import history, program
+from .._core import history, observers, program
+from .._core.registry import BackwardOp, Plan
+from .profiler_util import EventList, FunctionEvent, FunctionEventAvg, nested
 
-__all__ = ["EventList", "emit_itt", "emit_nvtx", "profile", "record_function"]
+__all__ = ["EventList", "FunctionEvent", "emit_itt", "emit_nvtx", "profile", "record_function"]
 
+# Operators by names of ours that are not theirs; these also have forms of their own for one dimension, for several, for all parts of a tensor
+_OPERATORS = {"constant": "full", "cross_entropy": "cross_entropy_loss", "max_pool": "max_pool2d", "lstm_sequence": "lstm", "gru_sequence": "gru", "to_copy": "_to_copy",
+              "optim_sgd": "_fused_sgd_", "optim_adam": "_fused_adam_", "optim_adagrad": "_fused_adagrad_"}
+_FORMS = "_dim", "_dims", "_all", "_at"
 _active: list[profile] = []
 
 
@@ -27,197 +31,84 @@ def is_running() -> bool:
     return bool(_active)
 
 
-class Interval:
-    """Begin and end in microseconds since the profile began."""
+@functools.cache
+def _operator(name: str) -> str:
+    from .._ops import aten
 
-    def __init__(self, start: float, end: float):
-        self.start, self.end = start, end
-
-    def elapsed_us(self) -> float:
-        """How long it took."""
-        return self.end - self.start
+    form = next((form for form in _FORMS if name.endswith(form)), "")
+    names = _OPERATORS.get(name, name), name.removesuffix(form)
+    return next((f"aten::{x}" for x in names if hasattr(aten, x)), name)
 
 
-class _Shown:
-    """Times as text, and what is not collected: times of devices, memory, shapes, FLOP and call stacks (0 or empty, as in PyTorch where it was not asked for)."""
-
-    device_time = cuda_time = 0.0
-    device_time_total = self_device_time_total = cuda_time_total = self_cuda_time_total = 0
-    cpu_memory_usage = self_cpu_memory_usage = device_memory_usage = self_device_memory_usage = flops = 0
-    is_async = is_remote = is_legacy = False
-    node_id, use_device, overload_name = -1, None, ""
-
-    @property
-    def stack(self) -> list[str]:
-        return []
+def _name(plan: Plan) -> str:
+    """PyTorch's: of an operator, or of the node whose derivative it is."""
+    op = plan.op
+    if not isinstance(op, BackwardOp):
+        return _operator(op.name)
+    name, forward = op.forward.torch_name, plan.statics[0]
+    return name(forward) if callable(name) else name
 
 
-for _name in ("cpu_time", "cpu_time_total", "self_cpu_time_total", "device_time", "device_time_total", "self_device_time_total"):
-    setattr(_Shown, f"{_name}_str", property(lambda self, _name=_name: _time(getattr(self, _name))))
+def _shapes(plan: Plan) -> list[list[int]]:
+    return [[] if a is None or a.number else list(a.shape) for a in plan.avals]
 
 
-class Event(_Shown):
-    """One range, or one program that ran: its name and time, and the ranges and programs inside of it."""
-
-    count = 1
-
-    def __init__(self, name: str, start: float, end: float, is_user_annotation: bool = True, thread: int = 0):
-        self.trace_name = name
-        self.name = self.key = "ProfilerStep*" if name.startswith("ProfilerStep#") else name  # steps are averaged together
-        self.time_range, self.is_user_annotation, self.thread = Interval(start, end), is_user_annotation, thread
-        self.id = 0
-        self.cpu_parent: Event | None = None
-        self.cpu_children: list[Event] = []
-
-    @property
-    def input_shapes(self) -> list:
-        return []
-
-    @property
-    def cpu_time_total(self) -> float:
-        return self.time_range.elapsed_us()
-
-    cpu_time = cpu_time_total
-
-    @property
-    def self_cpu_time_total(self) -> float:
-        """Without what ran inside of it."""
-        return self.cpu_time_total - sum(e.cpu_time_total for e in self.cpu_children)
-
-    def __repr__(self):
-        return f"<{type(self).__name__} id={self.id} name={self.name} cpu_time={_time(self.cpu_time)} thread={self.thread}>"
+def _own_memory(plan: Plan) -> int:
+    return 0 if plan.op.free else sum(a.numel * a.dtype.itemsize for a in plan.outs)
 
 
-class EventAverage(_Shown):
-    """Ranges of one name: how often, and how long together."""
-
-    def __init__(self, key: str):
-        self.key, self.count, self.cpu_time_total, self.self_cpu_time_total, self.is_user_annotation = key, 0, 0.0, 0.0, False
-
-    @property
-    def input_shapes(self) -> str:
-        return ""
-
-    def add(self, e: Event | EventAverage) -> None:
-        """One more event, or several together."""
-        self.count += e.count
-        self.cpu_time_total += e.cpu_time_total
-        self.self_cpu_time_total += e.self_cpu_time_total
-        self.is_user_annotation = e.is_user_annotation
-
-    @property
-    def cpu_time(self) -> float:
-        return self.cpu_time_total / self.count if self.count else 0.0
-
-    def __repr__(self):
-        return f"<{type(self).__name__} key={self.key} self_cpu_time={_time(self.self_cpu_time_total)} cpu_time={_time(self.cpu_time)}>"
-
-
-def _nested(events: list[Event]) -> EventList:
-    """The events in order, each with its number and those that ran inside of it."""
-    around: list[Event] = []
-    made = EventList(sorted(events, key=lambda e: (e.thread, e.time_range.start, -e.time_range.end)))
-    for i, e in enumerate(made):
-        e.id = i
-        while around and (around[-1].thread != e.thread or around[-1].time_range.end < e.time_range.end):
-            around.pop()
-        if around:
-            e.cpu_parent = around[-1]
-            around[-1].cpu_children.append(e)
-        around.append(e)
-    return made
-
-
-class EventList(list):
-    """Events, and tables of them."""
-
-    def key_averages(self, group_by_input_shape: bool = False, group_by_stack_n: int = 0) -> EventList:
-        """One EventAverage per name."""
-        found: dict[str, EventAverage] = {}
-        for e in self:
-            found.setdefault(e.key, EventAverage(e.key)).add(e)
-        return EventList(found.values())
-
-    @property
-    def self_cpu_time_total(self) -> float:
-        """The time of all events, each counted once."""
-        return sum(e.self_cpu_time_total for e in self)
-
-    def table(self, sort_by: str | None = None, row_limit: int = 100, max_src_column_width: int = 75, max_name_column_width: int = 55,
-              max_shapes_column_width: int = 80, header: str | None = None, top_level_events_only: bool = False, time_unit: str | None = None) -> str:
-        """A text table: name, CPU time without and with what ran inside, mean CPU time, calls."""
-        rows = list(self.key_averages())
-        if sort_by is not None:
-            by = sort_by if sort_by in ("count", "cpu_time", "self_cpu_time_total") else "cpu_time_total"
-            rows.sort(key=lambda r: getattr(r, by), reverse=True)
-        head = ("Name", "Self CPU", "CPU total", "CPU time avg", "# of Calls")
-        body = [(r.key[:max_name_column_width], *(_time(t, time_unit) for t in (r.self_cpu_time_total, r.cpu_time_total, r.cpu_time)), str(r.count))
-                for r in (rows if row_limit < 0 else rows[:row_limit])]
-        widths = [max(len(row[i]) for row in [head, *body]) for i in range(len(head))]
-        rule = "  ".join("-" * w for w in widths)
-        lines = [rule, "  ".join(h.rjust(w) for h, w in zip(head, widths)), rule]
-        lines += ["  ".join(c.rjust(w) for c, w in zip(row, widths)) for row in body]
-        return "\n".join([*([header] if header else []), *lines, rule, f"Self CPU time total: {_time(self.self_cpu_time_total, time_unit)}", ""])
-
-    __str__ = table
-
-    def export_chrome_trace(self, path: str, **metadata: Any) -> None:
-        """The ranges as a JSON file for chrome://tracing, compressed where its name ends in .gz."""
-        rows = [{"name": e.trace_name, "ph": "X", "cat": "user_annotation" if e.is_user_annotation else "cpu_op", "ts": e.time_range.start,
-                 "dur": e.cpu_time_total, "pid": os.getpid(), "tid": e.thread} for e in self]
-        with (gzip.open if path.endswith(".gz") else open)(path, "wt") as f:
-            json.dump({"schemaVersion": 1, **metadata, "traceEvents": rows}, f)
-
-    def total_average(self) -> EventAverage:
-        """All events together."""
-        total = EventAverage("Total")
-        for e in self:
-            total.add(e)
-        return total
-
-
-def _time(us: float, unit: str | None = None) -> str:
-    if unit is not None:
-        return f"{us / {'s': 1e6, 'ms': 1e3, 'us': 1.0}[unit]:.3f}{unit}"
-    return f"{us / 1e6:.3f}s" if us >= 1e6 else f"{us / 1e3:.3f}ms" if us >= 1e3 else f"{us:.3f}us"
+def _flops(plan: Plan) -> int:
+    """Of those operations for which PyTorch's profiler counts them: products, convolutions, mul and add."""
+    name, out = plan.op.name, plan.outs[0]
+    if name in ("mul", "add"):
+        return out.numel
+    if name in ("mm", "bmm", "matmul", "linear") and plan.avals[0].ndim:
+        return 2 * out.numel * plan.avals[0].shape[-1]
+    if name == "addmm":
+        return 2 * out.numel * plan.avals[1].shape[-1]
+    if name == "convolution":
+        return 2 * out.numel * math.prod(plan.avals[1].shape[1:])
+    return 0
 
 
 class profile:
-    """Context manager that collects `record_function` ranges, and one event per program that ran, named by its user line."""
+    """Context manager that collects events. `record_shapes`: with the shapes of their inputs; `profile_memory`: with the bytes of their results;
+    `with_flops`: with their floating point operations."""
 
-    def __init__(self, enabled: bool = True, **options: Any) -> None:
-        self.enabled, self.options = enabled, options
+    def __init__(self, enabled: bool = True, *, record_shapes: bool = False, profile_memory: bool = False, with_flops: bool = False, **options: Any) -> None:
+        self.enabled, self.record_shapes, self.profile_memory, self.with_flops = enabled, record_shapes, profile_memory, with_flops
         self.function_events: EventList | None = None
 
     def __enter__(self) -> profile:
         if self.enabled:
             program.flush("profile begins")
-            self.events_: list[Event] = []
-            self.noted = 0.0
-            self.began, self.last = time.perf_counter(), history.entries[-1] if history.entries else None
+            self.events_: list[FunctionEvent] = []
+            self.began = time.perf_counter()
             _active.append(self)
+            observers.watching.append(self)
         return self
 
     def __exit__(self, *exc) -> None:
         if self.enabled and self in _active:
-            program.flush("profile ends")
-            _active.remove(self)
-            self.note_programs()
-            self.function_events = _nested(self.events_)
+            try:
+                program.flush("profile ends")
+            finally:
+                _active.remove(self)
+                observers.watching.remove(self)
+                self.function_events = nested(self.events_, profile_memory=self.profile_memory, with_flops=self.with_flops)
 
-    def note_programs(self) -> None:
-        """Programs that ran since somebody asked last, one after the other up to now."""
-        last, end = self.last, self.now()
-        self.last = history.entries[-1] if history.entries else None
-        for e in itertools.takewhile(lambda e: e is not last, reversed(history.entries)):
-            start = max(end - e.seconds * 1e6, self.noted)
-            self.events_.append(Event(f"program at {history.shown(e.place)} ({e.how})", start, end, False, threading.get_ident()))
-            end = start
-        self.noted = self.now()
+    def operation(self, plan: Plan, start: float, end: float) -> None:
+        """An operation that ran by itself."""
+        self.note(_name(plan), start, end, input_shapes=_shapes(plan) if self.record_shapes else (), own_memory=_own_memory(plan) if self.profile_memory else 0,
+                  flops=_flops(plan) if self.with_flops else 0)
 
-    def now(self) -> float:
-        """Microseconds since the beginning."""
-        return (time.perf_counter() - self.began) * 1e6
+    def program(self, entry: history.Entry, start: float, end: float) -> None:
+        """A compiled program that ran, with its compilation where it was compiled now."""
+        self.note(f"program at {history.shown(entry.place)} ({entry.how})", start - entry.seconds, end)
+
+    def note(self, name: str, start: float, end: float, **more: Any) -> None:
+        """An event of this thread; times are of time.perf_counter."""
+        self.events_.append(FunctionEvent(name, (start - self.began) * 1e6, (end - self.began) * 1e6, thread=threading.get_ident(), **more))
 
     def events(self) -> EventList:
         """All events of a finished profile."""
@@ -225,12 +116,12 @@ class profile:
             raise RuntimeError("Profiler didn't finish running")
         return self.function_events
 
-    def key_averages(self, group_by_input_shape: bool = False, group_by_stack_n: int = 0, *rest) -> EventList:
-        """Events averaged by name."""
-        return self.events().key_averages()
+    def key_averages(self, group_by_input_shape: bool = False, group_by_stack_n: int = 0, group_by_overload_name: bool = False) -> EventList:
+        """Events averaged by name, or by name and shapes of inputs."""
+        return self.events().key_averages(group_by_input_shape)
 
     def table(self, *args, **kwargs) -> str:
-        """`key_averages().table(...)`."""
+        """`events().table(...)`."""
         return self.events().table(*args, **kwargs)
 
     def export_chrome_trace(self, path: str, **metadata: Any) -> None:
@@ -242,7 +133,7 @@ class profile:
         """The time of all events, each counted once."""
         return self.events().self_cpu_time_total
 
-    def total_average(self) -> EventAverage:
+    def total_average(self) -> FunctionEventAvg:
         """All events together."""
         return self.events().total_average()
 
@@ -259,21 +150,16 @@ class record_function:
     def __enter__(self) -> record_function:
         if _active:
             program.flush("record_function")
-            self.starts = []
-            for p in _active:
-                p.note_programs()
-                self.starts.append((p, p.now()))
-        else:
-            self.starts = []
+        self.noting, self.start = list(_active), time.perf_counter()
         return self
 
     def __exit__(self, *exc) -> None:
-        if self.starts:
+        if self.noting:
             if exc[0] is None:
                 program.flush("record_function")
-            for p, start in self.starts:
-                p.note_programs()
-                p.events_.append(Event(self.name, start, p.now(), True, threading.get_ident()))
+            end = time.perf_counter()
+            for p in self.noting:
+                p.note(self.name, self.start, end, is_user_annotation=True)
 
     def __call__(self, func: Callable) -> Callable:
         @functools.wraps(func)

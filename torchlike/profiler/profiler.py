@@ -77,7 +77,7 @@ def tensorboard_trace_handler(dir_name: str, worker_name: str | None = None, use
 
 
 class profile:
-    """Records ranges and programs in the steps that the schedule picks; without one, from start to stop."""
+    """Records operations, programs and ranges in the steps that the schedule picks; without one, from start to stop."""
 
     def __init__(self, *, activities: Iterable[ProfilerActivity] | None = None, schedule: Callable[[int], ProfilerAction] | None = None,
                  on_trace_ready: Callable[[profile], Any] | None = None, record_shapes: bool = False, profile_memory: bool = False,
@@ -90,6 +90,7 @@ class profile:
         self.step_range: base.record_function | None = None  # of the step that is recorded, where there are steps
         self.in_steps = schedule is not None
         self.metadata: dict[str, Any] = {}
+        self.details = {"record_shapes": record_shapes, "profile_memory": profile_memory, "with_flops": with_flops}
 
     def start(self) -> None:
         """Begin at step 0."""
@@ -98,7 +99,7 @@ class profile:
 
     def _begin(self) -> None:
         if self.current_action in (ProfilerAction.RECORD, ProfilerAction.RECORD_AND_SAVE) and not self._running():
-            self.profiler = base.profile().__enter__()
+            self.profiler = base.profile(**self.details).__enter__()
         if self.in_steps and self._running():
             self.step_range = base.record_function(f"ProfilerStep#{self.step_num}").__enter__()
 
@@ -147,9 +148,9 @@ class profile:
         """The events of the last record."""
         return self._finished().events()
 
-    def key_averages(self, group_by_input_shape: bool = False, group_by_stack_n: int = 0, **options: Any) -> base.EventList:
-        """The last record's events, averaged by name."""
-        return self.events().key_averages()
+    def key_averages(self, group_by_input_shape: bool = False, group_by_stack_n: int = 0, group_by_overload_name: bool = False) -> base.EventList:
+        """The last record's events, averaged by name, or by name and shapes of inputs."""
+        return self.events().key_averages(group_by_input_shape)
 
     def export_chrome_trace(self, path: str) -> None:
         """The last record as a JSON file for chrome://tracing."""
