@@ -1,5 +1,6 @@
 """torch.cuda, xpu, mps, cpu and accelerator on a machine without GPU beside real torch; torch.cuda's machinery on a CPU posing as GPU."""
 import ctypes
+import threading
 import types
 import warnings
 
@@ -312,3 +313,20 @@ def test_a_generator_of_no_device_and_a_device_by_name(torch):  # autoray's gene
     made = [str(torch.device(device=given)) for given in ("cpu", torch.device("cuda", 1), "cuda:2")]
     return str(torch.Generator(None).device), kept, made, *(caught(torch.device, **given) for given in (
         {"device": None}, {"index": 0}, {"device": "cpu", "index": 0}, {"name": "cpu"}, {"type": "cpu", "device": "cpu"}))
+
+
+@same
+def test_default_devices_are_of_a_thread(torch):
+    found = []
+
+    def other():
+        found.append((str(torch.ones(1).device), str(torch.get_default_device())))
+        torch.set_default_device("cpu")
+    torch.set_default_device("meta")
+    for _ in range(2):
+        thread = threading.Thread(target=other)
+        thread.start()
+        thread.join()
+        found.append(str(torch.nn.Linear(1, 1).weight.device))
+    torch.set_default_device(None)
+    return found, str(torch.ones(1).device)

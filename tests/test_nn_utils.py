@@ -282,6 +282,22 @@ def test_parametrizations(torch):
 
 
 @same
+def test_pruning_methods_get_the_default_mask_by_name(torch):
+    prune = importlib.import_module(f"{torch.__name__}.nn.utils.prune")
+
+    class Alternate(prune.BasePruningMethod):
+        PRUNING_TYPE = "unstructured"
+
+        def compute_mask(self, t, *, default_mask):
+            mask = default_mask.clone()
+            mask.view(-1)[::2] = 0
+            return mask
+    m = torch.nn.Linear(3, 2)
+    Alternate.apply(m, "weight")
+    return m.weight, m.weight_mask
+
+
+@same
 def test_prune(torch):
     nn, prune = torch.nn, importlib.import_module(f"{torch.__name__}.nn.utils.prune")
     m = nn.Linear(4, 3)

@@ -3,6 +3,7 @@ import warnings
 
 import numpy as np
 import pytest
+from same import same
 
 CALLS = ["x + n", "x - n", "x / n", "x // n", "x % n", "x ** n", "i + k", "i * n", "x @ n", "x * np.array(2.0)", "x + np.ones((2, 3))", "n + x", "n - x", "n / x",
          "n * x", "n ** x", "n < x", "x < n",
@@ -62,3 +63,37 @@ def test_a_list_of_arrays_warns(subject, oracle, call):
             torch.set_warn_always(False)
         said.append({str(w.message).split(" (Triggered")[0] for w in found})
     assert said[0] == said[1]
+
+
+class Column:
+    """A sequence of objects that NumPy takes for an array of them, as pandas' are."""
+
+    def __init__(self, values, labels=None):
+        self.values = dict(zip(range(len(values)) if labels is None else labels, values))
+
+    def __len__(self):
+        return len(self.values)
+
+    def __getitem__(self, label):
+        return self.values[label]
+
+    def __iter__(self):
+        return iter(self.values.values())
+
+    def __array__(self, dtype=None, copy=None):
+        made = np.empty(len(self), object)
+        made[:] = list(self)
+        return made
+
+
+@same
+def test_columns_of_objects(torch):
+    found = []
+    for column in (Column([[1, 2], [3, 4]]), Column([1, 2.5]), Column(["a"]), Column([1, "a"]), Column([1, None]), Column([]), Column([1, 2], "ab"), np.float32):
+        for make in (torch.tensor, torch.as_tensor, torch.Tensor, torch.LongTensor):
+            try:
+                made = make(column)
+                found += [made, str(made.dtype)]
+            except Exception as error:
+                found.append((type(error).__name__, str(error)))
+    return found

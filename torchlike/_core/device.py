@@ -101,7 +101,8 @@ def _made(type: str, index: int | None) -> device:
 
 
 class _Defaults(threading.local):
-    device = None
+    device = None  # of a `with device:`
+    lasting = None  # of set_default_device
 
 
 _defaults = _Defaults()
@@ -168,15 +169,12 @@ _canonical["meta"] = _canonical[META] = META
 
 
 def default_device() -> device:
-    return _defaults.device or _process_default[0]
-
-
-_process_default = [CPU]
+    return _defaults.device or _defaults.lasting or CPU
 
 
 def set_default_device(d) -> None:
-    """torch.set_default_device; None restores the CPU."""
-    _process_default[0] = CPU if d is None else canonical(d)
+    """torch.set_default_device, of this thread as in PyTorch; None restores the CPU."""
+    _defaults.lasting = None if d is None else canonical(d)
 
 
 def resolve(d) -> device:

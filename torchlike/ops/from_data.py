@@ -81,22 +81,32 @@ def _host_data(data, dtype) -> np.ndarray:
         return made if made.dtype != data.dtype else np.array(made)
     if isinstance(data, (list, tuple, range)):
         return _from_nested(data, dtype)
-    if hasattr(data, "__array__") or hasattr(data, "__array_interface__"):
-        return _host_data(np.asarray(data), dtype)
+    if (hasattr(data, "__array__") or hasattr(data, "__array_interface__")) and not isinstance(data, type):
+        array = np.asarray(data)
+        if array.dtype != object or not hasattr(data, "__len__"):
+            return _host_data(array, dtype)
+        return _from_nested(_items(data), dtype)  # a pandas Series of lists
     if hasattr(data, "__dlpack__"):
         from ..utils.dlpack import from_dlpack
         return _host_data(from_dlpack(data), dtype)
     if isinstance(data, (int, float, complex)):
         return _from_number(data, dtype)
     if hasattr(data, "__len__") and hasattr(data, "__getitem__") and not isinstance(data, (str, bytes, dict)):
-        try:
-            items = list(data)
-        except Exception:
-            raise ValueError(f"could not determine the shape of object type '{type(data).__name__}'") from None
-        return _from_nested(items, dtype)
+        return _from_nested(_items(data), dtype)
     if isinstance(data, str):
         raise TypeError("new(): invalid data type 'str'")
     return _from_number(_as_number(data, dtype), dtype)
+
+
+def _items(data) -> list:
+    """The items of what is a sequence to torch: its first one has the number 0."""
+    try:
+        items = list(data)
+        if items:
+            data[0]
+        return items
+    except Exception:
+        raise ValueError(f"could not determine the shape of object type '{type(data).__name__}'") from None
 
 
 def _no_number(x, dtype) -> Exception:

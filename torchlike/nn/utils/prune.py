@@ -69,7 +69,7 @@ class BasePruningMethod(ABC):
             del module._parameters[name]
             default_mask = _torch().ones_like(orig)
         try:
-            module.register_buffer(name + "_mask", method.compute_mask(importance_scores.detach(), default_mask))
+            module.register_buffer(name + "_mask", method.compute_mask(importance_scores.detach(), default_mask=default_mask))
             setattr(module, name, method.apply_mask(module))
             module.register_forward_pre_hook(method)
         except Exception:
