@@ -191,3 +191,51 @@ def test_results_of_jvp_have_no_class(torch):
 @same
 def test_split_asks_what_is_no_tensor(torch):
     return torch.split("a b", " "), [t.tolist() for t in torch.split(torch.arange(4), torch.tensor(2.0))], str(caught(torch.arange(4).split, [-1, 5]))
+
+
+@same
+def test_arguments_of_ormqr(torch):
+    torch.manual_seed(0)
+    a = torch.rand(4, 3)
+    h, tau = torch.geqrf(a)
+    calls = [(h, tau[:2], a), (h[0], tau, a), (h, tau, a[:, 0]), (h, tau.expand(2, 3), a), (h, tau, a.double()), (h, tau.double(), a), (h, tau, a[None]),
+             (h.expand(2, 4, 3), tau.expand(3, 3), a.expand(2, 4, 3)), (h, tau, a[:3])]
+    return [str(caught(torch.ormqr, *call)) for call in calls], torch.ormqr(h, tau, a), torch.ormqr(h, tau, a.mT, left=False), str(caught(torch.ormqr, h, tau, a, False))
+
+
+@same
+def test_norms_and_squeezes_that_are_refused(torch):
+    nested = torch.nested.nested_tensor
+    jagged = nested([torch.ones(2, 3), torch.ones(4, 3)], layout=torch.jagged)
+    return [str(caught(torch.nn.functional.rms_norm, torch.ones(2, 3), ())), str(caught(nested([torch.ones(1), torch.ones(1)]).squeeze, 1)), str(caught(jagged.squeeze, 1)),
+            torch._dynamo.is_dynamo_supported()]
+
+
+@same
+def test_strides_of_averages_of_one_pixel(torch):
+    F, found = torch.nn.functional, []
+    for shape in ((1, 2, 4, 4), (2, 2, 1, 4), (2, 1, 4, 4)):
+        x = torch.rand(shape).to(memory_format=torch.channels_last).requires_grad_()
+        for window, divisor in ((shape[2:], None), (1, None), (shape[2:], 3)):
+            y = F.avg_pool2d(x, window, divisor_override=divisor)
+            found.append((y.stride(), torch.autograd.grad(y, x, torch.ones_like(y))[0].stride()))
+    return found
+
+
+@same
+def test_collectives_of_older_names_warn(torch):
+    import warnings
+    from importlib import import_module
+    dist = import_module(f"{torch.__name__}.distributed")
+    dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+    try:
+        x, out, said = torch.ones(2), torch.empty(2), []
+        for f in (lambda: dist.all_gather_into_tensor(out, x), lambda: dist.reduce_scatter_tensor(out, x), lambda: dist.all_gather_single(out, x),
+                  lambda: dist.reduce_scatter_single(out, x), lambda: dist.all_gather_coalesced([[out]], [x]), lambda: dist._all_gather_base(out, x)):
+            with warnings.catch_warnings(record=True) as seen:
+                warnings.simplefilter("always")
+                f()
+            said.append([(w.category.__name__, str(w.message)) for w in seen])
+        return said, out
+    finally:
+        dist.destroy_process_group()

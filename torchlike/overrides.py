@@ -47,9 +47,8 @@ _SYMBOLS = {f"__{name}__": symbol for name, symbol in {"add": "+", "sub": "-", "
 _REFLECTED = frozenset(f"__r{name[2:]}" for name in _SYMBOLS)
 # methods that take tensors beside their own, where their signatures do not show it
 _OF_SEVERAL = frozenset("bernoulli bernoulli_ fill_ istft nanquantile narrow quantile repeat_interleave set_ stft tensor_split to where __contains__".split()) | _IN_PLACE
-_FACTS = frozenset("""__bool__ __float__ __format__ __index__ __int__ __len__ __repr__ data_ptr dim element_size get_device has_names is_complex is_conj is_contiguous
-    is_floating_point is_inference is_neg is_nonzero is_pinned is_same_size is_set_to is_shared is_signed item nelement ndimension numel numpy size storage_offset
-    stride tolist untyped_storage""".split())
+_FACTS = frozenset("""__bool__ __float__ __format__ __index__ __int__ __len__ __repr__ dim element_size is_complex is_conj is_contiguous is_floating_point is_neg nelement
+    ndimension numel size storage_offset stride""".split())
 # asked of any object, or no function of tensors: nobody takes them over
 _QUESTIONS = frozenset("""from_numpy get_rng_state handle_torch_function has_torch_function has_torch_function_unary has_torch_function_variadic initial_seed
     is_storage is_tensor manual_seed seed set_rng_state typename""".split())

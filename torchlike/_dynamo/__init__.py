@@ -15,6 +15,7 @@ from ..compiler import (  # noqa: F401
     set_stance,
 )
 from . import backends, config, eval_frame, utils  # noqa: F401
+from .eval_frame import is_dynamo_supported, is_inductor_supported  # noqa: F401
 from .explanation import explain  # noqa: F401
 
 

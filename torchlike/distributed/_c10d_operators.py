@@ -40,7 +40,7 @@ def allgather_(output_tensors: list, input_tensors: list, group: Any, async_op: 
 
 
 def _allgather_base_(output_tensor: Tensor, input_tensor: Tensor, group: Any, async_op: bool = True, timeout: int = -1) -> tuple:
-    return output_tensor, _done(c.all_gather_into_tensor.plain(output_tensor, input_tensor, group, async_op), [output_tensor])
+    return output_tensor, _done(c.all_gather_single.plain(output_tensor, input_tensor, group, async_op), [output_tensor])
 
 
 def gather_(output_tensors: list, input_tensors: list, group: Any, root_rank: int, async_op: bool = True, timeout: int = -1) -> Work:
@@ -58,7 +58,7 @@ def reduce_scatter_(output_tensors: list, input_tensors: list, group: Any, reduc
 
 
 def _reduce_scatter_base_(output_tensor: Tensor, input_tensor: Tensor, group: Any, reduce_op: Any, async_op: bool = True, timeout: int = -1) -> tuple:
-    return output_tensor, _done(c.reduce_scatter_tensor.plain(output_tensor, input_tensor, reduce_op, group, async_op), [output_tensor])
+    return output_tensor, _done(c.reduce_scatter_single.plain(output_tensor, input_tensor, reduce_op, group, async_op), [output_tensor])
 
 
 def alltoall_(output_tensors: list, input_tensors: list, group: Any, async_op: bool = True, timeout: int = -1) -> tuple:

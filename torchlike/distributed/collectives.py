@@ -254,7 +254,7 @@ def all_gather(tensor_list: list[Tensor], tensor: Tensor, group: _Group = None, 
 
 @seen_as("_allgather_base_", lambda output_tensor, input_tensor, group, async_op: _in(group, "all_gather_into_tensor", lambda g: (
     output_tensor, input_tensor, g, async_op)))
-def all_gather_into_tensor(output_tensor: Tensor, input_tensor: Tensor, group: _Group = None, async_op: bool = False) -> Work | None:
+def all_gather_single(output_tensor: Tensor, input_tensor: Tensor, group: _Group = None, async_op: bool = False) -> Work | None:
     """`output_tensor` becomes the tensors of all ranks, one after the other."""
     _same_dtype(_tensor(output_tensor, "output_tensor"), _tensor(input_tensor, "input_tensor"))
     group = member(group, "all_gather_into_tensor")
@@ -268,6 +268,8 @@ def all_gather_into_tensor(output_tensor: Tensor, input_tensor: Tensor, group: _
 
 def all_gather_coalesced(output_tensor_lists: list[list[Tensor]], input_tensor_list: list[Tensor], group: _Group = None, async_op: bool = False) -> Work | None:
     """The k-th tensor of list r becomes the k-th of rank r."""
+    _deprecated("all_gather_coalesced", "will be deprecated. If you must use it, please revisit our documentation later at "
+                "https://pytorch.org/docs/main/distributed.html#collective-functions")
     inputs = _tensors(input_tensor_list, "input_tensor_list")
     if not isinstance(output_tensor_lists, list):
         raise TypeError("Invalid function argument: output_tensor_lists should be a list")
@@ -346,7 +348,7 @@ def reduce_scatter(output: Tensor, input_list: list[Tensor], op: Any = ReduceOp.
 
 @seen_as("_reduce_scatter_base_", lambda output, input, op, group, async_op: _in(group, "reduce_scatter_tensor", lambda g: (
     output, input, g, op, async_op)))
-def reduce_scatter_tensor(output: Tensor, input: Tensor, op: Any = ReduceOp.SUM, group: _Group = None, async_op: bool = False) -> Work | None:
+def reduce_scatter_single(output: Tensor, input: Tensor, op: Any = ReduceOp.SUM, group: _Group = None, async_op: bool = False) -> Work | None:
     """`output` becomes this rank's part of the reduction of all inputs, whose parts lie one after the other."""
     _same_dtype(_tensor(output, "output"), _tensor(input, "input"))
     group = member(group, "reduce_scatter_tensor")
@@ -356,21 +358,33 @@ def reduce_scatter_tensor(output: Tensor, input: Tensor, op: Any = ReduceOp.SUM,
     return _reduce_scattered(output, np.split(read(input).reshape(-1), group.size()), op, group, async_op)
 
 
-all_gather_single, reduce_scatter_single = all_gather_into_tensor, reduce_scatter_tensor
+def all_gather_into_tensor(output_tensor: Tensor, input_tensor: Tensor, group: _Group = None, async_op: bool = False) -> Work | None:
+    """`all_gather_single`, by its old name."""
+    _deprecated("all_gather_into_tensor", "is deprecated. Please use `torch.distributed.all_gather_single` instead.")
+    return all_gather_single(output_tensor, input_tensor, group, async_op)
+
+
+def reduce_scatter_tensor(output: Tensor, input: Tensor, op: Any = ReduceOp.SUM, group: _Group = None, async_op: bool = False) -> Work | None:
+    """`reduce_scatter_single`, by its old name."""
+    _deprecated("reduce_scatter_tensor", "is deprecated. Please use `torch.distributed.reduce_scatter_single` instead.")
+    return reduce_scatter_single(output, input, op, group, async_op)
+
+
+def _deprecated(name: str, words: str) -> None:
+    """torch's warning about a collective, on the caller's line."""
+    warnings.warn(f"`torch.distributed.{name}` {words}", FutureWarning, stacklevel=3)
 
 
 def _all_gather_base(output_tensor: Tensor, input_tensor: Tensor, group: _Group = None, async_op: bool = False) -> Work | None:
     """`all_gather_single`, by its old name."""
-    warnings.warn("`torch.distributed._all_gather_base` is a private function and will be deprecated. Please use `torch.distributed.all_gather_single` instead.",
-                  FutureWarning, stacklevel=2)
-    return all_gather_into_tensor(output_tensor, input_tensor, group, async_op)
+    _deprecated("_all_gather_base", "is a private function and will be deprecated. Please use `torch.distributed.all_gather_single` instead.")
+    return all_gather_single(output_tensor, input_tensor, group, async_op)
 
 
 def _reduce_scatter_base(output: Tensor, input: Tensor, op: Any = ReduceOp.SUM, group: _Group = None, async_op: bool = False) -> Work | None:
     """`reduce_scatter_single`, by its old name."""
-    warnings.warn("`torch.distributed._reduce_scatter_base` is a private function and will be deprecated. Please use "
-                  "`torch.distributed.reduce_scatter_single` instead.", FutureWarning, stacklevel=2)
-    return reduce_scatter_tensor(output, input, op, group, async_op)
+    _deprecated("_reduce_scatter_base", "is a private function and will be deprecated. Please use `torch.distributed.reduce_scatter_single` instead.")
+    return reduce_scatter_single(output, input, op, group, async_op)
 
 
 def _reduce_scattered(output: Tensor, parts: list[np.ndarray], op: Any, group: ProcessGroup, async_op: bool) -> Work | None:

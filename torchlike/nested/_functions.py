@@ -141,7 +141,10 @@ def _squeezed(func: Callable, x: NestedTensor, dim: int | None = None) -> Nested
                            "squeeze(Tensor self, int dim) instead")
     d = _inner(x, dim, said=_not_first("squeeze", "squeezing"))
     if x._layout_of is JAGGED and d == x._ragged - 1:
-        return x
+        raise RuntimeError("squeeze(): not supported for NestedTensor on ragged dim")
+    if x._layout_of is STRIDED and x._parts and all(part.shape == (1,) for part in x._parts):
+        raise RuntimeError("squeeze(): For nested tensors, squeezing a nested tensor of singleton tensors is not supported at the moment, if you need this "
+                           "feature, please open an issue on githubdescribing your use case.")
     return _each(func, (x, d), {}, x._ragged - (d < x._ragged - 1 and x.size(dim) == 1))
 
 

@@ -637,13 +637,39 @@ def geqrf(input) -> _geqrf_result:
     return _geqrf_result(by_columns(packed), tau)
 
 
+def _need_reflections(input: Tensor, tau: Tensor, other: Tensor, left: bool) -> None:
+    """torch's errors for the arguments of ormqr."""
+    for name, x in ("input", input), ("other", other):
+        if x.ndim < 2:
+            raise RuntimeError(f"torch.ormqr: {name} must have at least 2 dimensions.")
+    at = -2 if left else -1
+    rows = other.shape[at]
+    if rows != input.shape[-2]:
+        raise RuntimeError(f"torch.ormqr: other.shape[{at}] must be equal to input.shape[-2]")
+    if not tau.ndim:
+        raise IndexError("Dimension specified as -1 but tensor has no dimensions")
+    if tau.shape[-1] != min(rows, input.shape[-1]):
+        raise RuntimeError(f"torch.ormqr: tau.shape[-1] must be equal to min(other.shape[{at}], input.shape[-1])")
+    if input.ndim - tau.ndim != 1:
+        raise RuntimeError(f"torch.ormqr: Expected tau to have one dimension less than input, but got tau.ndim equal to {tau.ndim} and input.ndim is equal to "
+                           f"{input.ndim}")
+    if input.ndim != other.ndim:
+        raise RuntimeError(f"torch.ormqr: Expected other to have the same number of dimensions as input, but got other.ndim equal to {other.ndim} and input.ndim "
+                           f"is equal to {input.ndim}")
+    for name, batch in ("tau", tau.shape[:-1]), ("other", other.shape[:-2]):
+        if batch != input.shape[:-2]:
+            raise RuntimeError(f"torch.ormqr: Expected batch dimensions of {name} to be equal to input.shape[:-2], but got {list(batch)}")
+    for name, x in ("tau", tau), ("other", other):
+        if x.dtype is not input.dtype:
+            raise RuntimeError(f"torch.ormqr: Expected input and {name} to have the same dtype, but input has dtype{input.dtype.short} and {name} has dtype "
+                               f"{x.dtype.short}")
+
+
 @public(out=True)
 def ormqr(input, tau: Tensor, other: Tensor, left: bool = True, transpose: bool = False) -> Tensor:
     """Q other (other Q for left=False), Q the square product of input's reflections; transpose: Q^H."""
-    need_matrix(input, "torch.ormqr", "input")
+    _need_reflections(input, tau, other, left)
     rows, k = input.shape[-2], tau.shape[-1]
-    if other.shape[-2 if left else -1] != rows:
-        raise RuntimeError(f"torch.ormqr: other.shape[{-2 if left else -1}] must be equal to input.shape[-2]")
     padding = input.new_zeros(*input.shape[:-2], rows, rows - k)
     from .joining import cat
     q = householder_product(cat([input[..., :k], padding], -1), tau)

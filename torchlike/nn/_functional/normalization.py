@@ -144,7 +144,9 @@ def rms_norm(input: Tensor, normalized_shape, weight=None, eps: float | None = N
     """x / sqrt(mean(x^2) + eps) over the last dimensions (Zhang & Sennrich 2019); eps defaults to the type's epsilon."""
     shape = _as_shape(normalized_shape)
     have = input._value.aval.shape
-    if not shape or have[-len(shape):] != shape:
+    if not shape:
+        raise RuntimeError("Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got normalized_shape = []")
+    if have[-len(shape):] != shape:
         raise RuntimeError(f"Given normalized_shape={list(shape)}, expected input with shape [*{', '.join(map(str, shape))}], but got input of "
                            f"size{list(have)}")
     if weight is not None and tuple(weight.shape) != shape:

@@ -342,12 +342,15 @@ def _avg_pool_nd(n: int):
         if kind.itemsize == 2:  # torch adds up in float32
             input = input.float()
         total = keep_format(apply(_SUM_POOL, (input,), (kernel, stride_, pads, dilation, sizes)), input, ranks=_ranks(n))
+
+        def laid(quotient: Tensor) -> Tensor:  # of one pixel, whose sum shows no format
+            return keep_format(quotient, input) if n == 2 else quotient
         if divisor_override is not None:
-            return named(_divided(total, divisor_override, kind, n), node, input)
+            return named(laid(_divided(total, divisor_override, kind, n)), node, input)
         counts = _counts(tuple(input.shape[-n:]), kernel, stride_, each(padding, n, "padding"), sizes, bool(count_include_pad))
         if counts.__class__ is not int:
             counts = as_tensor_value(counts.astype(input.dtype.np), input.device)
-        return named(_divided(total, counts, kind, n), node, input)
+        return named(laid(_divided(total, counts, kind, n)), node, input)
     f.__name__ = f.__qualname__ = name
     f.__doc__ = f"The mean of each window over the last {n} dimensions."
     return f
