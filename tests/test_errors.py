@@ -260,7 +260,8 @@ def test_module_errors(torch):
         "m.add_module('x', 3)", "setattr(m, 'weight', torch.ones(2))", "nn.Module().forward(1)", "nn.Sequential(3)",
         "nn.Conv2d(3, 4, 3, groups=2)", "nn.Dropout(1.5)", "nn.MultiheadAttention(5, 2)",
         "nn.LSTM(2, 3)(torch.ones(2, 5, 3))", "nn.ModuleList([m]).__getitem__(4)",
-        "nn.Embedding(3, 2, padding_idx=5)", "nn.BatchNorm2d(3)(torch.ones(2, 3))", "nn.Parameter(3)",
+        "nn.Embedding(3, 2, padding_idx=5)", "nn.Embedding(3, 2, padding_idx=-4)", "nn.Embedding(None, 2, padding_idx=0)",
+        "nn.Embedding(None, 2, padding_idx=1)", "nn.Embedding(3, 2, padding_idx='a')", "nn.BatchNorm2d(3)(torch.ones(2, 3))", "nn.Parameter(3)",
         "m.get_submodule('no.where')", "m.get_parameter('none')",
         "nn.CrossEntropyLoss()(torch.ones(2, 2), torch.tensor([0.5, 1.0]))", "nn.utils.clip_grad_norm_(3, 1.0)",
         "m.to(torch.int64)", "m.to('gpu')"])

@@ -243,8 +243,8 @@ def test_an_operation_over_kernels_of_triton():
 def test_storages_say_their_size(torch):
     import sys
     x, y = torch.ones(10), torch.ones(30)
-    return (sys.getsizeof(y.untyped_storage()) - sys.getsizeof(x.untyped_storage()), isinstance(x.untyped_storage(), torch.StorageBase),
-            isinstance(x, torch.StorageBase))
+    return (sys.getsizeof(y.untyped_storage()), sys.getsizeof(y.storage()), sys.getsizeof(y[3:5].untyped_storage()),
+            isinstance(x.untyped_storage(), torch.StorageBase), isinstance(x, torch.StorageBase))
 
 
 @same

@@ -2,6 +2,7 @@
 
 
 class _State:
+    scopes = None  # of the graph that torch.jit._get_trace_graph makes
     graph = False  # as by torch.export: data may not be looked at
     traced = False  # as by torch.jit.trace: what is looked at is a constant
     example = False  # torch.jit.trace runs a function as it is

@@ -11,6 +11,7 @@ from .._core.errors import AcceleratorError, OutOfMemoryError  # noqa: F401
 from .._core.grad_mode import mode as _mode
 from .._core.graph import AccumulateGrad as _AccumulateGrad
 from .._dispatch_keys import DispatchKey, DispatchKeySet, _ExcludeDispatchKeyGuard  # noqa: F401
+from .._exporting import state as _exporting
 from .._pickled import _VariableFunctionsClass  # noqa: F401
 from .._plainly import (  # noqa: F401
     DisableTorchFunction,
@@ -25,6 +26,9 @@ from .._tags import Tag  # noqa: F401
 from .._tensor import Tensor
 from ..accelerator import current_accelerator
 from ..futures import Future  # noqa: F401
+from ..jit._graph import Graph, Node, Value  # noqa: F401  (snntorch, transformers' SEW-D, fvcore)
+from ..jit._graph import Made as _Made
+from ..jit._graph import Scopes as _Scopes
 from ..jit.script import is_tracing as _is_tracing  # noqa: F401  (asteroid)
 from ..jit.strategies import switches as _switches
 from ..mps import is_available as _mps_is_available  # noqa: F401  (tests of pytorch-forecasting turn it off)
@@ -42,8 +46,10 @@ has_lapack = True
 _has_xpu = _has_mps = _has_magma = _has_cusparselt = False  # what this is built without, wherever it runs (bitsandbytes asks)
 
 
-def _get_tracing_state() -> None:
-    """None: `torch.jit.trace` and `torch.onnx.export` run functions as they are, with Python's ints for sizes."""
+def _get_tracing_state() -> _Scopes | None:
+    """The state of `torch.jit._get_trace_graph`. None otherwise: `torch.jit.trace` and `torch.onnx.export` run functions as they are, with Python's ints
+    for sizes."""
+    return _exporting.scopes
 
 
 class _functions:
@@ -100,13 +106,6 @@ def _log_api_usage_once(event: str) -> None:
         sys.stderr.write(f"PYTORCH_API_USAGE {event}\n")
 
 
-class _Made:
-    """A type of TorchScript's whose objects programs cannot make, as in torch; libraries ask whether something is one."""
-
-    def __new__(cls):
-        raise TypeError(f"torch._C.{cls.__name__}: No constructor defined!")
-
-
 class Type(_Made):
     """A type that TorchScript knows. Each kind is a class with one object; programs name the class in annotations."""
 
@@ -128,18 +127,6 @@ class Type(_Made):
 SIMPLE_TYPES = {"AnyType": "Any", "BoolType": "bool", "ComplexType": "complex", "DeviceObjType": "Device", "FloatType": "float", "IntType": "int",
                 "NoneType": "NoneType", "NumberType": "number", "StreamObjType": "Stream", "StringType": "str", "TensorType": "Tensor"}
 globals().update({name: type(name, (Type,), {"__module__": "torch", "_shown": shown}) for name, shown in SIMPLE_TYPES.items()})
-
-
-class Value(_Made):
-    """A value in a TorchScript graph (snntorch)."""
-
-    __module__ = "torch"
-
-
-class Graph(_Made):
-    """A TorchScript graph, in annotations of functions that tell ONNX's exporter how to write them (transformers' SEW-D)."""
-
-    __module__ = "torch"
 
 
 def _loaded_rpc(name: str):

@@ -40,4 +40,7 @@ def __getattr__(name: str) -> _Any:
     if name == "RecursiveScriptModule":  # what it needs is a layer above
         from ._code import RecursiveScriptModule
         return RecursiveScriptModule
+    if name == "_get_trace_graph":
+        from ._trace_graph import get_trace_graph
+        return get_trace_graph
     raise _missing(name, __name__)

@@ -17,9 +17,9 @@ def _checked_padding_idx(padding_idx: int | None, rows: int, name: str) -> int |
     """The padding row counted from the start. Raises AssertionError outside the table."""
     if padding_idx is None:
         return None
-    if not -rows <= padding_idx < rows:
+    if padding_idx > 0 and padding_idx >= rows or padding_idx < 0 and padding_idx < -rows:
         raise AssertionError(f"{name} must be within num_embeddings")
-    return padding_idx % rows
+    return padding_idx if padding_idx >= 0 else rows + padding_idx
 
 
 class _Table(Module):
