@@ -50,6 +50,18 @@ def test_methods_asked_of_tensor_itself(torch):
 
 
 @same
+def test_split_asks_its_class_before_its_method(torch):
+    class Split:
+        def split(self, *args):
+            return "the method"
+
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            return func.__name__
+    return torch.split(Split(), 2)
+
+
+@same
 def test_recurrent_layers_are_one_call(torch):  # torchview draws what it sees
     log = []
     S = _logging(torch, log)

@@ -260,7 +260,7 @@ def _several(name: str, views: list) -> tuple:
 @public(method=False)
 def split(tensor: Any, split_size_or_sections, dim: int = 0) -> tuple[Tensor, ...]:
     """Pieces of split_size (the last may be smaller), or of the listed sizes, along dim."""
-    if not isinstance(tensor, Tensor):
+    if not isinstance(tensor, Tensor) and not hasattr(tensor, "__torch_function__"):
         return tensor.split(split_size_or_sections, dim)
     shape = tensor._value.aval.shape
     if not shape:
