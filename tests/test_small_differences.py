@@ -239,3 +239,16 @@ def test_collectives_of_older_names_warn(torch):
         return said, out
     finally:
         dist.destroy_process_group()
+
+
+@pytest.mark.parametrize("shape", [(5,), (4, 6), (2, 3, 4), (3, 0), (1, 1), (130, 140)], ids=str)
+@same
+def test_rolling(torch, shape):
+    x = (torch.arange(torch.ones(shape).numel()).reshape(shape) % 97).float().requires_grad_()
+    found = [x.roll(k) for k in (0, 1, -1, 7, -23)]
+    found += [x.roll(k, d) for d in range(-len(shape), len(shape)) for k in (0, 1, -2, 11)]
+    found += [x.roll((1, -2), (0, -1)), x.roll((3, 3), (0, 0)), x.roll((0, 0), (0, -1))]
+    total = sum((y * (i + 1) * x.detach().flip(0)).sum() for i, y in enumerate(found))
+    total.backward()
+    same_memory = found[0].detach().zero_().sum(), x.sum()  # a roll by nothing is a copy
+    return found, x.grad, same_memory

@@ -162,8 +162,11 @@ def _expand_masks(t: Tensor, advanced: dict) -> dict:
             if i._dispatches:  # its class says where
                 out.update({dim + k: positions for k, positions in enumerate(i.nonzero().unbind(1))})
                 continue
-            for k, positions in enumerate(np.nonzero(i._host_array())):
-                out[dim + k] = Tensor._of(of_array(positions.astype(np.int64)))
+            mask = i._host_array()
+            for k, positions in enumerate(np.nonzero(mask)):
+                v = of_array(positions.astype(np.int64, copy=False))
+                v.bounds = (0, mask.shape[k] - 1) if positions.size else (0, -1)  # they need not be looked through
+                out[dim + k] = Tensor._of(v)
         else:
             out[dim] = i
     return out
