@@ -50,6 +50,30 @@ def test_methods_asked_of_tensor_itself(torch):
 
 
 @same
+def test_operators_of_a_class_that_call_tensors_own(torch):
+    log = []
+
+    class S(_logging(torch, log)):
+        def __add__(self, other):
+            return super().__add__(other)
+
+        def __rmul__(self, other):
+            return super().__rmul__(other)
+
+        def __eq__(self, other):
+            return super().__eq__(other)
+
+        def __iadd__(self, other):
+            return super().__iadd__(other)
+    s, t = torch.ones(2).as_subclass(S), torch.ones(2)
+    del log[:]
+    found = [s + 1, s + t, t + s, 2 * s, t * s, s * t, s == t, t == s, s - t, t - s]
+    s += 1
+    seen = list(log)
+    return [(type(x).__name__, x.as_subclass(torch.Tensor)) for x in (*found, s)], seen, type(t + t) is torch.Tensor
+
+
+@same
 def test_split_asks_its_class_before_its_method(torch):
     class Split:
         def split(self, *args):

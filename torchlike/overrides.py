@@ -395,15 +395,16 @@ def override(cls: type) -> None:
 
 
 def _begin_in_methods(cls: type) -> None:
-    """Make Tensor's methods look at their arguments, once. (Operators of two operands need not: a subclass has its own.) Those that only ask for a fact,
-    as everything does, begin to once a class has its own of that name."""
+    """Make Tensor's methods look at their arguments, once. Operators of two operands, which loops call often, and what only asks for a fact, as everything
+    does, begin to once a class has its own of that name, which may call them."""
     plain: dict[int, Callable] = {}
     for name, x in _members().items():
         if isinstance(x, _types.FunctionType) and not hasattr(x, "_looks_in_methods") and (
-                name in _OF_SEVERAL or name not in _OF_TWO and (name not in _FACTS or name in vars(cls))):
+                name in _OF_SEVERAL or name not in _FACTS and name not in _OF_TWO or name in vars(cls)):
             several = name in _OF_SEVERAL or name[:2] != "__" and not only_self(x)
             wrap = functools.partial(_made_member if several else _asking_self, name=name, api=reported(name))
-            before = exchange(x, wrap, ("_dispatches", "_looks_in_methods"))
+            # an operator stays one that subclasses have of their own: Python asks those first, where they are the right operand's
+            before = exchange(x, wrap, ("_looks_in_methods",) if name in _OF_TWO - _OF_SEVERAL else ("_dispatches", "_looks_in_methods"))
             if several:
                 plain[id(x)] = before
     if plain:
