@@ -569,3 +569,26 @@ def test_adjoints_and_views(torch):
         found += [_parts(a.adjoint()), _parts(a.H), a.t()._is_view(), a.transpose(0, 1)._is_view(), a.mT._is_view(), a.select(0, 1)._is_view(), a._is_view(),
                   a.detach()._is_view(), (a * 2)._is_view()]
     return found
+
+
+@same
+def test_products_that_stay_sparse(torch):
+    i = torch.sparse_coo_tensor([[0, 1, 1], [1, 0, 0]], [1.0, 2, 3], (2, 3))
+    b, found = torch.arange(12.0).reshape(4, 3), []
+    for places in ([[0, 0], [1, 3]], [[1, 1, 0, 1], [3, 1, 2, 3]], [[], []]):
+        a = torch.sparse_coo_tensor(torch.tensor(places, dtype=torch.int64), torch.arange(1.0, len(places[0]) + 1), (2, 4))
+        found += [torch.sspaddmm(i, a, b), i.coalesce().sspaddmm(a, b, beta=2, alpha=0.5), torch.smm(a, b), a.smm(b)] + ([torch.hspmm(a, b)] if places[0] else [])
+    refused = [str(caught(torch.sspaddmm, i, *args)) for args in ((a, b[:3]), (a, b[:, :2]), (a, b.double()), (a, b[0]), (a.to_dense(), b), (a, b.to_sparse()))]
+    refused += [str(caught(torch.hspmm, a, b[:2])), str(caught(torch.smm, b, b))]
+    return [_parts(x) for x in found], refused, hasattr(torch.Tensor, "hspmm")
+
+
+def test_gradients_of_products_that_stay_sparse(subject):
+    torch = subject
+    i = torch.sparse_coo_tensor([[0, 1, 1], [1, 0, 0]], [1.0, 2, 3], (2, 3)).requires_grad_()
+    a = torch.sparse_coo_tensor([[1, 1, 0], [3, 1, 2]], [2.0, 5, 1], (2, 4)).requires_grad_()
+    b, w = torch.arange(12.0).reshape(4, 3).requires_grad_(), torch.arange(6.0).reshape(2, 3)
+    (torch.sspaddmm(i, a, b, beta=2, alpha=3).to_dense() * w).sum().backward()
+    dense, right = a.detach().to_dense().requires_grad_(), b.detach().clone().requires_grad_()
+    (3 * (dense @ right) * w).sum().backward()
+    assert torch.equal(b.grad, right.grad) and torch.equal(a.grad.to_dense(), dense.grad * (dense != 0)) and i.grad.to_dense().tolist() == [[0, 2, 0], [6, 0, 0]]

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .._exchange import copied
-from .._public import FUNCTIONS, named_as
+from .._public import FUNCTIONS, named_as, public
 from .._tensor import Tensor
 
 
@@ -71,6 +71,24 @@ def to_sparse_bsc(self: Tensor, blocksize: Any, dense_dim: int | None = None) ->
 def sparse_mask(self: Tensor, mask: Tensor) -> Tensor:
     """The elements at the places of a sparse mask."""
     return _loaded("shapes").sparse_mask(self, mask)
+
+
+@public()
+def sspaddmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta=1, alpha=1) -> Tensor:
+    """beta * input + alpha * mat1 @ mat2, sparse, of sparse matrices (COO) and a strided mat2; RuntimeError for other layouts."""
+    return _loaded("products").sspaddmm(input, mat1, mat2, beta=beta, alpha=alpha)
+
+
+@public()
+def smm(input: Tensor, mat: Tensor) -> Tensor:
+    """input @ mat, sparse, of a sparse matrix (COO) and a strided one; RuntimeError for other layouts."""
+    return _loaded("products").smm(input, mat)
+
+
+@public(method=False)
+def hspmm(mat1: Tensor, mat2: Tensor) -> Tensor:
+    """mat1 @ mat2 of a sparse matrix (COO) and a strided one, with sparse rows and dense columns; RuntimeError for other layouts."""
+    return _loaded("products").hspmm(mat1, mat2)
 
 
 def _or_its_own(f: Callable) -> Callable:

@@ -8,9 +8,10 @@ from .._core.errors import class_name
 from .._core.registry import Op
 from .._tensor import Tensor, apply
 from ..ops.creation import LAYOUT_NAMES
+from ..ops.joining import cat, stack
 from ..ops.positions import rows_add
 from .compressed import Compressed, Csr, compress
-from .coo import Coo, gathered
+from .coo import Coo, coo, empty, gathered
 from .tensor import SparseTensor, named, on_device
 
 _SCIPY = {"f4", "f8", "c8", "c16"}
@@ -184,6 +185,54 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     return made if bias is None else named(bias + made, "Addmm")
 
 
+def _rows_of_product(name: str, mat1: Tensor, mat2: Tensor) -> tuple[Tensor, Tensor]:
+    """Which rows of mat1 have entries, in order, and these rows of mat1 @ mat2; torch's errors for what is no COO matrix, or no matrix."""
+    if not isinstance(mat1, Coo):
+        mat1.refuse(name) if isinstance(mat1, SparseTensor) else None
+        raise RuntimeError(f"{name}: expected 'mat1' to have sparse layout, got 'mat1' with layout Strided")
+    if isinstance(mat2, SparseTensor):
+        raise RuntimeError(f"{name}: expected 'mat2' to have strided layout, got 'mat2' with layout {mat2.class_name}")
+    for place, t in ((2, mat1), (3, mat2)):
+        if t.dim() != 2:
+            raise RuntimeError(f"{name}: Argument #{place}: matrices expected, got {t.dim()}D tensor")
+    if mat1.shape[1] != mat2.shape[0]:
+        raise RuntimeError(f"{name}: Argument #3: Expected dim 0 size {mat1.shape[1]}, got {mat2.shape[0]}")
+    if mat1.dtype is not mat2.dtype:
+        raise RuntimeError(f"expected scalar type {mat1.dtype.short} but found {mat2.dtype.short}")
+    rows, which = np.unique(mat1.host()[0], return_inverse=True)
+    compact = apply(_MM, (on_device(which.reshape(-1), mat1._entries), mat1._places[1], mat1._entries, mat2), (len(rows),))
+    return on_device(rows, mat1._entries), compact
+
+
+def hspmm(mat1: Tensor, mat2: Tensor) -> Tensor:
+    """mat1 @ mat2 of a COO matrix and a strided one: rows are sparse, columns dense."""
+    rows, product_rows = _rows_of_product("hspmm", mat1, mat2)
+    return coo(rows.unsqueeze(0), named(product_rows, "Hspmm"), (mat1.shape[0], mat2.shape[1]), False, True)
+
+
+def sspaddmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
+    """beta * input + alpha * mat1 @ mat2 of COO matrices and a strided mat2: input's entries, then every column of the product's rows."""
+    if not isinstance(input, Coo):
+        input.refuse("sspaddmm") if isinstance(input, SparseTensor) else None
+        raise RuntimeError("sspaddmm: expected 'self' to have sparse layout, got 'self' with layout Strided")
+    rows, product_rows = _rows_of_product("sspaddmm", mat1, mat2)
+    shape = mat1.shape[0], mat2.shape[1]
+    for d in range(2):
+        if input.shape[d] != shape[d]:
+            raise RuntimeError(f"sspaddmm: Argument #1: Expected dim {d} size {shape[d]}, got {input.shape[d]}")
+    columns = on_device(np.arange(shape[1], dtype=np.int64), mat1._entries)
+    places = cat([input._places, stack([rows.repeat_interleave(shape[1]), columns.repeat(len(rows))])], 1)
+    entries = [input._entries if beta == 1 else input._entries * beta, (product_rows if alpha == 1 else product_rows * alpha).reshape(-1)]
+    return coo(places, named(cat(entries), "Sspaddmm"), shape)
+
+
+def smm(input: Tensor, mat: Tensor) -> Tensor:
+    """input @ mat of a COO matrix and a strided one, with every column of the rows that have entries."""
+    if not isinstance(input, SparseTensor):
+        raise RuntimeError("tensor.sspaddmm(...) can only be called on sparse tensors")
+    return sspaddmm(empty((input.shape[0], mat.shape[-1]), 2, input._entries), input, mat)
+
+
 def _combined(mat1: Csr, mat2: Tensor, reduce: str) -> Tensor:
     """The product with another sum: rows of mat2, times the entries, combined by 'mean', 'amax' or 'amin'; 0 where a row has no entries."""
     reduce = {"max": "amax", "min": "amin"}.get(reduce, reduce)
@@ -252,4 +301,4 @@ def _check_sampled(input: Tensor, mat1: Tensor, mat2: Tensor, result: Tensor) ->
             raise RuntimeError(f"sampled_addmm: self.shape[{d}] must match {name}.shape[{d}]")
 
 
-FORMS = {"mm": mm, "spmm": mm, "matmul": matmul, "mv": mv, "bmm": bmm, "addmm": addmm, "addmv": addmv, "linear": linear}
+FORMS = {"mm": mm, "spmm": mm, "matmul": matmul, "mv": mv, "bmm": bmm, "addmm": addmm, "addmv": addmv, "linear": linear, "sspaddmm": sspaddmm, "smm": smm}
