@@ -74,6 +74,13 @@ def test_operators_of_a_class_that_call_tensors_own(torch):
 
 
 @same
+def test_words_about_arguments_beside_such_a_class(torch):
+    _logging(torch, [])
+    x, one = torch.ones(2, 3), torch.tensor([1])
+    return [str(caught(f, *args)) for f, *args in ((x.view, 1.5), (x.reshape, 2, 1.5), (x.expand, 2.0, 3), (x.unfold, 1, one, 1), (x.roll, 1.0), (x.rot90, one))]
+
+
+@same
 def test_split_asks_its_class_before_its_method(torch):
     class Split:
         def split(self, *args):
