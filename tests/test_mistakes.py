@@ -12,6 +12,7 @@ F.embedding_bag(L([1, 2, 3]), ones(5, 2), L([1, 2])); F.embedding_bag(L([1, 2, 3
 F.kl_div(ones(2, 5), ones(2, 3), log_target=True, reduction="sum"); F.scaled_dot_product_attention(ones(2, 4, 8, 3), ones(2, 3, 8, 3), ones(2, 4, 8, 3))
 F.scaled_dot_product_attention(ones(2, 1, 8, 3), ones(2, 5, 8, 3), ones(2, 4, 8, 3)); torch.vmap(lambda x: x.item())(ones(2, 3)); ones(3).item(); ones(3, device="meta").item()
 F.ctc_loss(ones(2, 4), L([[1, 2], [1, 2]]), [1], [1]); torch.nn.CrossEntropyLoss(ones(4, 3), L([0, 1, 2, 0])); F.mse_loss(ones(2), ones(2), ones(2), ones(2))
+torch.nn.LSTMCell(3, 4)(ones(4, 3), ones(4, 4)); ones(2).resize_as_(5); F.cross_entropy(ones(2, 3), L([0, 1]), ignore_index="a")
 torch.meshgrid(L([1, 2]), ones(2, 2)); torch.nn.utils.rnn.pad_sequence([ones(2), ones(2, 1)]); torch.nn.utils.rnn.pad_sequence([ones(2, 3), ones(1, 2)])"""
 
 

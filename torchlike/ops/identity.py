@@ -177,6 +177,8 @@ def _refuse_huge(shape: tuple[int, ...], itemsize: int) -> None:
 
 def resize_as_(self, the_template: Tensor, *, memory_format=None) -> Tensor:
     """self.resize_(the_template.size())."""
+    if not isinstance(the_template, Tensor):
+        raise TypeError(f"resize_as_(): argument 'the_template' (position 1) must be Tensor, not {class_name(the_template)}")
     if self._sparse:
         return self.resize_as_(the_template, memory_format=memory_format)
     if memory_format is preserve_format:

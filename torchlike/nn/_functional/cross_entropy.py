@@ -260,17 +260,18 @@ def cross_entropy(input: Tensor, target: Tensor, weight=None, size_average=None,
     need(input, "cross_entropy_loss")
     need(target, "cross_entropy_loss", "target", 2)
     x, y = input._value.aval, target._value.aval
+    ignore_index = as_int(ignore_index, "ignore_index", "cross_entropy_loss(): ", " (position 5)", symbolic=True)
     label_smoothing = real(label_smoothing, "cross_entropy_loss", "label_smoothing", 6)
     if label_smoothing > 1.0:
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing:g}")
     label_smoothing = max(0.0, label_smoothing)  # torch takes less than nothing for nothing
     if x.shape == y.shape and y.dtype.category >= dt.FLOAT:
-        return _probability_loss(input, target, weight, as_int(ignore_index, "ignore_index", symbolic=True), reduction, label_smoothing)
+        return _probability_loss(input, target, weight, ignore_index, reduction, label_smoothing)
     if x.shape == y.shape and x.ndim != 1:
         raise RuntimeError(f"Expected floating point type for target with class probabilities, got {y.dtype.short}")
     floating(input, "log_softmax_lastdim_kernel_impl", "cross_entropy_loss")
     target = _checked_target(input, target, weight, ignore_index)
-    return _classified(CROSS_ENTROPY, input, target, weight, (as_int(ignore_index, "ignore_index", symbolic=True), reduction, label_smoothing))
+    return _classified(CROSS_ENTROPY, input, target, weight, (ignore_index, reduction, label_smoothing))
 
 
 def _probability_loss(input, target, weight, ignore, reduction, smoothing):
