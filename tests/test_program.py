@@ -742,7 +742,7 @@ def test_an_error_at_the_end_of_a_block_ends_it(monkeypatch, outside, block):
     with program.immediate(outside):
         before = executor.options.tier, program.state.limit
         with pytest.raises(KeyboardInterrupt), block():
-            x = torch.ones(100, 100) + 1  # few numbers may be computed at once
+            x = torch.ones(200, 200) + 1  # fewer numbers may be computed at once
             monkeypatch.setattr(executor, "run", interrupted)
         monkeypatch.undo()
         del x
