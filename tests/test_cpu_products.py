@@ -33,6 +33,29 @@ def test_products_are_the_same_in_every_form(batch):
             np.testing.assert_allclose(got, want, rtol=2e-4, atol=2e-4)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64"])
+@pytest.mark.parametrize("first, second", [((20,), (20,)), ((3, 1), (1, 5)), ((2, 4), (4,))])
+def test_products_of_many_small_matrices(dtype, first, second):
+    rng = np.random.default_rng(0)
+    for m, k, n in itertools.product((2, 4, 7), (2, 3, 4, 8), (2, 4, 16)):
+        x, y = [(rng.normal(size=s) + (1j * rng.normal(size=s) if dtype == "complex64" else 0)).astype(dtype) for s in ((*first, m, k), (*second, k, n))]
+        with jax.enable_x64(dtype == "float64"):
+            assert cpu_products.are_small(x, y) == (k > 2 or n <= 8)
+            for form in (cpu_products.product, lambda x, y: cpu_products.matmul(jnp, x, y)):
+                made = form(jnp.asarray(x), jnp.asarray(y))
+                assert made.dtype == dtype
+                np.testing.assert_allclose(made, x @ y, rtol=2e-4, atol=2e-5)
+
+
+def test_gradients_of_many_small_matrices():
+    x, y = (torch.tensor(a, requires_grad=True) for a in _matrices((30, 4, 5), (30, 5, 3)))
+    a, b = (real.tensor(t.detach().numpy(), requires_grad=True) for t in (x, y))
+    with program.tier("compiled"):
+        found = [g.numpy() for g in torch.autograd.grad(((x @ y) ** 2).sum(), (x, y))]
+    for got, want in zip(found, real.autograd.grad(((a @ b) ** 2).sum(), (a, b))):
+        np.testing.assert_allclose(got, want.numpy(), rtol=1e-4, atol=1e-4)
+
+
 def test_few_rows_are_the_same_in_every_form():
     for m, k, n in itertools.product((2, 4, 7, 13, 40, 64, 65), (100, 130, 600, 1100), (30, 64, 200)):
         x, y = _matrices((m, k), (n, k))

@@ -5,7 +5,10 @@ fetches element by element, slowest where rows are a multiple of 1,024 bytes or 
 each form; jax 0.10.2). So transpositions that cost are kept apart from the product.
 
 Products of bfloat16 numbers are computed in float32 from converted arrays, which takes twice the product's time, unless both sides lie row by row, as XLA sees
-it before it chooses layouts; then they take less time than float32's on processors that multiply bfloat16 numbers themselves."""
+it before it chooses layouts; then they take less time than float32's on processors that multiply bfloat16 numbers themselves.
+
+For each of a batch's small matrices it calls a routine that takes 1.5 us, 20 to 90 times as long as four by four need; so products of many of them are written as
+elementwise sums."""
 from __future__ import annotations
 
 import math
@@ -17,7 +20,7 @@ from jax import lax
 
 from .._core import dtype as dt
 from .._core.processor import flags
-from .materializing import materialized
+from .materializing import materialized, once
 
 SMALL = 64  # rows and columns of a batch's matrices that are read down the columns as soon
 SHALLOW = 96  # products in a sum up to which a transposed product takes less time than transposing the result
@@ -25,6 +28,7 @@ NARROW = 16  # columns that fill no vector instruction
 FEW_ROWS = ((4, 128), (8, 256), (32, 512), (64, 1024))  # rows on the left, and the columns from which on they had better be the right side
 MANY_ROWS = 16  # of bfloat16 numbers on the left, from which on the right side, if larger, had better be read as it lies, and the result be transposed
 LANES = 8  # rows that are as soon as fewer of them, but for LANES / 2
+FEW_TERMS, FEW_COLUMNS, PAIRS_COLUMNS, MANY = 8, 16, 8, 8  # terms of a sum; columns of the result; those where two terms are summed; matrices
 MULTIPLY_BFLOAT16 = ("avx512_bf16", "amx_bf16")  # flags of processors
 
 
@@ -54,8 +58,27 @@ def transposed(x):
     return apart(swap(materialized(x) if x.ndim > 2 and min(x.shape[-2:]) > SMALL else x))
 
 
+def are_small(x, y) -> bool:
+    """Whether x y is a product of many small matrices, floating point or complex."""
+    if x.ndim < 3 or y.ndim < 3 or x.dtype.kind not in "fc" or x.dtype.itemsize < 4:
+        return False
+    (m, k), n = x.shape[-2:], y.shape[-1]
+    return 1 < k <= FEW_TERMS and m > 1 and 1 < n <= (FEW_COLUMNS if k > 2 else PAIRS_COLUMNS) and math.prod(jnp.broadcast_shapes(x.shape[:-2], y.shape[:-2])) >= MANY
+
+
+def _sum_of_outer(x, y):
+    return sum(x[..., :, k, None] * y[..., k, None, :] for k in range(x.shape[-1]))
+
+
+def of_small(x, y):
+    """x y where `are_small`; made once, as XLA would compute it again for each of its elements' readers."""
+    return once(_sum_of_outer, x, y)
+
+
 def product(x, y):
     """x y: (..., m, k), (..., k, n) to (..., m, n). Few columns come first: if x is transposed as well, it is then read as it lies."""
+    if are_small(x, y):
+        return of_small(x, y)
     (m, k), n = x.shape[-2:], y.shape[-1]
     if takes_bfloat16(x):
         return jnp.matmul(x, y) if y.ndim > 2 else unrounded(x.reshape(math.prod(x.shape[:-1]), k), y).astype(x.dtype).reshape(*x.shape[:-1], n)
@@ -71,8 +94,12 @@ def unrounded(x, y, along: int = 0):
 
 def matmul(xp, x, y):
     """xp's product of matrices, in kernels that are not told their device."""
-    if xp is np or not takes_bfloat16(x):
-        return xp.matmul(x, y)
+    if xp is np:
+        return np.matmul(x, y)
+    if are_small(x, y):
+        return lax.platform_dependent(x, y, cpu=of_small, default=jnp.matmul)
+    if not takes_bfloat16(x):
+        return jnp.matmul(x, y)
     return lax.platform_dependent(x, y, cpu=lambda x, y: unrounded(x, y).astype(x.dtype), default=jnp.matmul)
 
 
@@ -100,7 +127,7 @@ def of_columns(x, ys: Sequence) -> list:
     if takes_bfloat16(x) and x.ndim == 2:
         return [unrounded(swap(x), y).astype(x.dtype) for y in ys]
     if x.ndim > 2 and max(k, m) <= SMALL:
-        return [jnp.matmul(swap(x), y) for y in ys]
+        return [of_small(swap(x), y) if are_small(swap(x), y) else jnp.matmul(swap(x), y) for y in ys]
     smaller = [3 * y.shape[-1] * (k + m) < m * k for y in ys]
     turned = None if all(smaller) else transposed(x)
     return [swap(apart(jnp.matmul(transposed(y), x))) if small else _of(turned, y) for y, small in zip(ys, smaller)]

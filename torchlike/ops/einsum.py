@@ -134,6 +134,37 @@ def _pair_product(equation: str, a: Tensor, b: Tensor) -> Tensor | None:
     return matmul(_laid(a, *first), _laid(b, *second)).reshape(shape).permute(order)
 
 
+@functools.lru_cache(1024)
+def _steps(equation: str, shapes: tuple, cheapest: bool) -> list[tuple[int, int, str]]:
+    """A contraction of several operands as some of two: the numbers of those two, which go, and their equation; their result comes last, or first if they
+    come as they are given."""
+    left, right = equation.split("->")
+    terms, steps = left.split(","), []
+    path = np.einsum_path(equation, *(np.broadcast_to(np.float32(0), shape) for shape in shapes), optimize="greedy")[0][1:] if cheapest else []
+    while len(terms) > 1:
+        i, j = sorted(path.pop(0)) if path and len(path[0]) == 2 else (0, 1)
+        s, t = terms[i], terms[j]
+        del terms[j], terms[i]
+        kept = {*right, *"".join(terms)}
+        made = "".join(c for c in dict.fromkeys(s + t) if c in kept) if terms else right
+        steps.append((i, j, f"{s},{t}->{made}"))
+        terms.insert(len(terms) if cheapest else 0, made)
+    return steps
+
+
+def _of_several(equation: str, operands: list) -> Tensor:
+    cheapest = len({x.dtype for x in operands}) == 1  # else errors are those of PyTorch's order
+    for i, j, step in _steps(equation, tuple([tuple(x.shape) for x in operands]), cheapest):
+        second, first = operands.pop(j), operands.pop(i)
+        operands.insert(len(operands) if cheapest else 0, _of_two(step, first, second))
+    return operands[0]
+
+
+def _of_two(equation: str, a: Tensor, b: Tensor) -> Tensor:
+    made = _pair_product(equation, a, b)
+    return apply(EINSUM, (a, b), (equation,)) if made is None else made
+
+
 def _of_one(equation: str, x: Tensor) -> Tensor:
     """Of one operand: diagonals of it, sums along dimensions, and their order; a view of it where nothing is summed."""
     term, right = equation.split("->")
@@ -197,7 +228,5 @@ def einsum(equation=None, *operands) -> Tensor:
         return _of_one(parsed, *operands)
     if operands[0].dtype.category < dt.FLOAT and _sums_one(parsed):
         operands = [x.to(dt.int64) if x.dtype.category < dt.FLOAT else x for x in operands]  # that sum comes first, as by sum()
-    made = _pair_product(parsed, *operands) if len(operands) == 2 else None
-    if made is None:
-        made = apply(EINSUM, tuple(operands), (parsed,))
+    made = _of_several(parsed, list(operands))
     return named(made, _last_step(parsed)) if made._edge is not None else made

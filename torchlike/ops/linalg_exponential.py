@@ -14,10 +14,10 @@ import numpy as np
 from .._core.registry import Op
 from .._public import public
 from .._tensor import Tensor, apply
+from . import cpu_products
 from .linalg_common import adjoint, eye_like, need_float, need_square
-from .matmul import MATMUL
 
-_mm = MATMUL.kernel
+_mm = cpu_products.matmul
 _LARGEST = {4: 2.4782808775219713, 8: 0.7802874256626574}  # 1-norms up to which the polynomial is exact to float32, float64
 _DEGREE, _USUAL = 16, 32  # and squarings that a compiled program has room for without a branch
 

@@ -17,13 +17,13 @@ from .._core.registry import Op
 from .._public import public, with_out
 from .._tensor import Tensor, apply
 from .._writing import fill_out
+from . import cpu_products
 from .linalg_common import adjoint, by_columns, each, eye_like, lapack, need_float, need_matrix, need_same_dtype, need_square, of_symmetric, raise_failures
 from .linalg_solve import TRIANGULAR, _triangular, _zero_pivot, solve_triangular
-from .matmul import MATMUL
 from .named_results import named_result
 from .underivable import Underived
 
-_mm = MATMUL.kernel
+_mm = cpu_products.matmul
 
 # -- Cholesky ------------------------------------------------------------------------------------------------------------
 

@@ -12,13 +12,13 @@ from .._core.registry import Op
 from .._core.triangular import solve_triangle, substitute
 from .._public import FUNCTIONS, public, with_out
 from .._tensor import Tensor, apply
+from . import cpu_products
 from .extreme_places import place_of
 from .linalg_common import adjoint, by_columns, each, eye_like, lapack, need_float, need_matrix, need_same_dtype, need_square, raise_failures
-from .matmul import MATMUL
 from .named_results import named_result
 from .small_systems import are_small, solve_small
 
-_mm = MATMUL.kernel
+_mm = cpu_products.matmul
 
 
 def _zero_pivot(xp, lu):

@@ -13,13 +13,13 @@ from .._core.registry import Op
 from .._public import public, with_out
 from .._tensor import Tensor, apply
 from ..autograd.grad_mode import no_grad
+from . import cpu_products
 from .joining import cat
 from .linalg_common import adjoint, by_columns, each, need_float, need_matrix, need_square, of_symmetric, raise_failures
-from .matmul import MATMUL
 from .named_results import named_result
 from .underivable import refuse_gradient
 
-_mm = MATMUL.kernel
+_mm = cpu_products.matmul
 
 # -- what LAPACK cannot do -------------------------------------------------------------------------------------------------
 
