@@ -20,6 +20,21 @@ class Check(NamedTuple):
 
 
 _waiting: list[Check] = []
+_raised = [0]  # how many have raised
+
+
+class NotWritten:
+    """Why a result is not there: a write at indices out of range. Once a check has said so, it is what stands there without it, as in torch, whose
+    line raised."""
+
+    def __init__(self, error: Exception, instead: Value):
+        self.error, self.instead, self.before = error, instead, _raised[0]
+
+    def again(self) -> Value:
+        """What to look at now."""
+        if _raised[0] == self.before:
+            raise self.error.with_traceback(None)
+        return self.instead
 
 
 def check_later(checks: Iterable[Check]) -> None:
@@ -36,6 +51,7 @@ def _failed(check: Check) -> bool:
 
 def raise_failed(check: Check) -> None:
     if _failed(check):
+        _raised[0] += 1
         raise check.error() if check.found is None else check.error(np.asarray(check.found.array))
 
 

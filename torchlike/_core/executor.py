@@ -25,7 +25,7 @@ from time import perf_counter  # not by its module: tests replace the clock ther
 import jax
 import numpy as np
 
-from . import allocator, costs, disk_cache, history, host, mappings, observers, parts, runs
+from . import allocator, checks, costs, disk_cache, history, host, mappings, observers, parts, runs
 from .aval import FLOAT
 from .executable import Executable, build
 from .interrupts import Uninterrupted
@@ -475,7 +475,8 @@ def _run_numpy(prog, bound: host.HostProgram, live: tuple, dead: tuple = ()) -> 
     seen = set()  # memories that results look into
     for i, made in zip(live, host.run(bound, live, cells)):
         if made.__class__ is host.Failure:
-            results[i].ref = made.error  # raised when somebody looks at it
+            # raised when somebody looks at it
+            results[i].ref = made.error if made.instead is None else checks.NotWritten(made.error, Value(results[i].aval, made.instead))
             continue
         results[i].array = made
         if made.base is not None:

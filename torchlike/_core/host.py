@@ -5,6 +5,7 @@ holds the results, then the inputs, a None, and the numbers. What is large and r
 """
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from operator import itemgetter
 from time import perf_counter
@@ -36,12 +37,19 @@ def numpy_only() -> None:
 
 
 class Failure:
-    """Stands for a result whose kernel raised, or that depends on one."""
+    """Stands for a result whose kernel raised, or that depends on one. `instead`: what it would be had the write that failed not been asked for; None where
+    something else failed."""
 
-    __slots__ = ("error",)
+    __slots__ = ("error", "instead")
 
-    def __init__(self, error: Exception):
-        self.error = error
+    def __init__(self, error: Exception, instead: np.ndarray | None = None):
+        self.error, self.instead = error, instead
+
+
+def _failed(error: Exception, plan, args: tuple) -> Failure:
+    """Of an operation that raised: one at indices that are out of range has written nothing."""
+    writes = isinstance(error, IndexError) and plan.single and plan.avals and plan.outs[0] is plan.avals[0]
+    return Failure(error, args[0] if writes else None)
 
 
 def kernel_of(plan) -> Callable:
@@ -148,8 +156,9 @@ class HostProgram:
                 for i in drops:
                     cells[i] = None
         except Exception as error:
-            _fail(cells, out, Failure(error))
-            self._run_isolated(steps, cells)
+            plans = {_place(step[2]): plan for step, plan in zip(self.steps, self.plans)}
+            _fail(cells, out, _failed(error, plans[_place(out)], _arguments(where, cells)))
+            self._run_isolated(steps, cells, plans)
 
     def _observed(self) -> Iterator:
         """The steps; whoever takes the next one has run the last."""
@@ -158,22 +167,37 @@ class HostProgram:
             yield step
             observers.operation(plan, start)
 
-    def _run_isolated(self, steps: Iterator, cells: list) -> None:
+    def _run_isolated(self, steps: Iterator, cells: list, plans: dict) -> None:
         """The rest of a program in which something failed."""
         for kernel, where, out, _ in steps:
-            args = () if where is None else (cells[where],) if where.__class__ is int else where(cells)
-            failure = next((a for a in args if a.__class__ is Failure), None)
-            try:
-                if failure is None:
+            args = _arguments(where, cells)
+            failures = [a for a in args if a.__class__ is Failure]
+            if not failures:
+                try:
                     cells[out] = kernel(*args)
-            except Exception as error:
-                failure = Failure(error)
-            if failure is not None:
-                _fail(cells, out, failure)
+                except Exception as error:
+                    _fail(cells, out, _failed(error, plans[_place(out)], args))
+                continue
+            _fail(cells, out, Failure(failures[0].error))
+            if all(f.instead is not None for f in failures):
+                with contextlib.suppress(Exception):
+                    _fail(cells, out, Failure(failures[0].error, kernel(*[a.instead if a.__class__ is Failure else a for a in args])))
+
+
+def _place(out: int | slice) -> int:
+    return out if out.__class__ is int else out.start
+
+
+def _arguments(where, cells: list) -> tuple:
+    return () if where is None else (cells[where],) if where.__class__ is int else where(cells)
 
 
 def _fail(cells: list, out: int | slice, failure: Failure) -> None:
-    cells[out] = [failure] * (out.stop - out.start) if out.__class__ is slice else failure
+    if out.__class__ is slice:
+        parts = failure.instead or [None] * (out.stop - out.start)
+        cells[out] = [Failure(failure.error, part) for part in parts]
+    else:
+        cells[out] = failure
 
 
 def _bound(plan) -> Callable:
