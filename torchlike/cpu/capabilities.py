@@ -43,6 +43,15 @@ def _caches() -> dict[str, int]:
     return found
 
 
+_NO_NAME = re.compile(r"\((?:R|TM|C)\)|\b(?:CPU|Processor|\d+-Core)\b", re.IGNORECASE)
+
+
+def _shortened(model: str) -> str:
+    """A processor's name as PyTorch's library has it: without marks and words that all have, and without the frequency where there is a model's number."""
+    name, _, frequency = _NO_NAME.sub(" ", model).partition("@")
+    return " ".join([*name.split(), *([] if any(map(str.isdigit, name)) else frequency.split())])
+
+
 @functools.cache
 def get_capabilities() -> MappingProxyType[str, Any]:
     """By name whether the processor has an instruction set (`avx512_vnni`); `architecture` and `cpu_name`, the numbers of sockets and cores, and the sizes of
@@ -59,7 +68,7 @@ def get_capabilities() -> MappingProxyType[str, Any]:
             cores.add((socket, value))
     model = next((value for name, value in lines if name == "model name"), platform.processor())
     logical = os.cpu_count() or 1
-    return MappingProxyType({"architecture": architecture, "cpu_name": re.sub(r"\s+", " ", model), "num_sockets": len(sockets), "num_logical_cores": logical,
+    return MappingProxyType({"architecture": architecture, "cpu_name": _shortened(model), "num_sockets": len(sockets), "num_logical_cores": logical,
                              "num_physical_cores": len(cores) or logical, **_caches(), **{name: flag in flags for name, flag in (_ARM if arm else _X86).items()}})
 
 
