@@ -112,7 +112,7 @@ def test_what_the_processor_can(torch):
         "_is_avx2_supported", "_is_avx512_supported", "_is_avx512_bf16_supported", "_is_vnni_supported", "_is_amx_tile_supported", "_is_amx_fp16_supported")}
 
 
-def test_a_processors_name(subject):
+def test_a_processors_name():
     """The first two as PyTorch has them on such machines."""
     from torchlike.cpu.capabilities import _shortened
     names = {"Intel(R) Xeon(R) Processor @ 2.00GHz": "Intel Xeon 2.00GHz", "AMD EPYC": "AMD EPYC",
