@@ -5,7 +5,6 @@ from ..ops.linalg_common import LinAlgError  # noqa: F401
 from ..ops.linalg_exponential import matrix_exp_ as matrix_exp  # noqa: F401
 from ..ops.linalg_factor import (  # noqa: F401
     cholesky_ex,
-    householder_product,
     lu,
     lu_factor,
     lu_factor_ex,
@@ -13,6 +12,7 @@ from ..ops.linalg_factor import (  # noqa: F401
 from ..ops.linalg_factor import linalg_cholesky as cholesky  # noqa: F401
 from ..ops.linalg_factor import linalg_lu_solve as lu_solve  # noqa: F401
 from ..ops.linalg_factor import linalg_qr as qr  # noqa: F401
+from ..ops.linalg_householder import householder_product  # noqa: F401
 from ..ops.linalg_ldl import ldl_factor, ldl_factor_ex, ldl_solve  # noqa: F401
 from ..ops.linalg_norms import cond, matrix_norm  # noqa: F401
 from ..ops.linalg_norms import linalg_norm as norm  # noqa: F401

@@ -25,6 +25,7 @@ from . import (  # noqa: F401
     layouts,
     linalg_exponential,
     linalg_factor,
+    linalg_householder,
     linalg_norms,
     linalg_products,
     linalg_solve,

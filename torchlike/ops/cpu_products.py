@@ -66,6 +66,11 @@ def are_small(x, y) -> bool:
     return 1 < k <= FEW_TERMS and m > 1 and 1 < n <= (FEW_COLUMNS if k > 2 else PAIRS_COLUMNS) and math.prod(jnp.broadcast_shapes(x.shape[:-2], y.shape[:-2])) >= MANY
 
 
+def serves(x, y) -> bool:
+    """Whether `product` has a form of its own for x y."""
+    return takes(x) or are_small(x, y)
+
+
 def _sum_of_outer(x, y):
     return sum(x[..., :, k, None] * y[..., k, None, :] for k in range(x.shape[-1]))
 

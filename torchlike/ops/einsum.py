@@ -228,5 +228,5 @@ def einsum(equation=None, *operands) -> Tensor:
         return _of_one(parsed, *operands)
     if operands[0].dtype.category < dt.FLOAT and _sums_one(parsed):
         operands = [x.to(dt.int64) if x.dtype.category < dt.FLOAT else x for x in operands]  # that sum comes first, as by sum()
-    made = _of_several(parsed, list(operands))
+    made = _of_two(parsed, *operands) if len(operands) == 2 else _of_several(parsed, list(operands))
     return named(made, _last_step(parsed)) if made._edge is not None else made

@@ -307,6 +307,9 @@ def _flip(xp, x, dims):
 
 _FLIP = Op("flip", _flip, shape=lambda a, dims: (a.shape, a.dtype), vjp=lambda xp, g, dims: xp.flip(g, dims))
 _FLIP.pointwise = True  # of strides
+_FEW = 1 << 14  # elements
+
+
 def _rolled(xp, x, shifts, dims):
     if xp is not np or len(dims) > 1 and x.size > _FEW:  # one pass of np.roll's, which takes 20 us to begin
         return xp.roll(x, shifts, dims)
@@ -318,7 +321,6 @@ def _rolled(xp, x, shifts, dims):
     return x.copy() if out is x else out
 
 
-_FEW = 1 << 14
 _ROLL = Op("roll", _rolled, shape=lambda a, shifts, dims: (a.shape, a.dtype), vjp=lambda xp, g, shifts, dims: _rolled(xp, g, tuple(-s for s in shifts), dims))
 
 

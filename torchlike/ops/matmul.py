@@ -51,7 +51,7 @@ def _swap(x):
 
 def _float_mm(xp, x, y, plan):
     """x y of floats."""
-    return cpu_products.product(x, y) if cpu_products.is_cpu(xp, plan) and (cpu_products.takes(x) or cpu_products.are_small(x, y)) else _mm(xp, x, y)
+    return cpu_products.product(x, y) if cpu_products.is_cpu(xp, plan) and cpu_products.serves(x, y) else _mm(xp, x, y)
 
 
 def of_columns(xp, x, y, plan):
@@ -108,7 +108,7 @@ _NAMED = {name: Op(name, _mm, shape=_matmul_shape, vjp=_matmul_vjp) for name in 
 
 
 def _cpu_matmul(x, y):
-    if min(x.ndim, y.ndim) < 2 or not (cpu_products.takes(x) or cpu_products.are_small(x, y)):
+    if min(x.ndim, y.ndim) < 2 or not cpu_products.serves(x, y):
         return NotImplemented
     return cpu_products.product(x, y)
 
