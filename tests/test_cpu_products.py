@@ -83,8 +83,8 @@ def test_processors_that_multiply_bfloat16_numbers_do(rows):
     assert able == bool({"avx512_bf16", "amx_bf16"} & flags())
     for f, arrays in ((cpu_products.of_rows, (x, w)), (cpu_products.product, (g, w)), (lambda g, x: cpu_products.of_columns(g, [x])[0], (g, x))):
         text = jax.jit(lambda a, b: f(jnp.maximum(a, 0), jnp.maximum(b, 0))).lower(*arrays).compile().as_text()  # noqa: B023
-        sides = re.search(r" = f32\[\d+,\d+\]\S* dot\((?:\w+\[[^ ]* )?%([\w.-]+), ", text)[1]
-        assert (f"%{sides} = bf16[" in text) == able
+        sides = re.findall(r" = f32\[\d+,\d+\]\S* dot\((?:\w+\[[^ ]* )?%([\w.-]+), ", text)  # none: jaxlib 0.11.2 leaves a product that rounds its sums whole
+        assert any(f"%{side} = bf16[" in text for side in sides) == able
 
 
 def test_bfloat16_layers_are_torchs():
