@@ -8,11 +8,13 @@ TAKEN = ("(Tensor x) -> (Tensor, Tensor)", "(Tensor x, int y = 2, *, float z = 1
          "(Tensor(a -> *) x) -> Tensor(a)[]", "(int[2] x=1, float y=1, bool b=True, str s = 'a', int[] z=[1,2]) -> ()",
          "(Tensor? x=None, Scalar q=1.5, SymInt[] n) -> Tensor a",
          "(Tensor x, *, *, int y) -> ()", "(Tensor x, *) -> (Tensor)", "(int x=-1, float f=0.1, float g=1e20) -> int?", "(Dict(str, Tensor) x, Tensor?[] y) -> Tensor[]",
-         "(Tensor x, ...) -> ...", "(complex c, Generator? g=None, ScalarType? t=None) -> bool")
+         "(Tensor x, ...) -> ...", "(complex c, Generator? g=None, ScalarType? t=None) -> bool",
+         "(Tensor A, Tensor! out) -> ()", "(Tensor(a!) x, Tensor!? y) -> Tensor(a!)", "(Tensor![] x) -> (Tensor!, Tensor(b! -> *))",
+         "(int! x, str(a)? y, Tensor[]! z) -> int!")
 REFUSED = ("(Tensor x) -> ", "(Tensor x) -> Foo", "(Foo x) -> Tensor", "(Tensor x", "(Tensor) -> Tensor", "(Tensor x,) -> Tensor", "(Tensor x) Tensor", "Tensor x -> Tensor",
            "", "()", "(Tensor x; int y) -> Tensor", "(Tensor x) -> Tensor)", "(Tensor x) -> Tensor, Tensor", "(float y=foo) -> ()", "(Tensor x=[]) -> ()",
            "(int[] x=1) -> ()", "(float y=-inf) -> ()",
-           "(List[int] x) -> ()", "(int64_t[] x) -> ()", "(double? x) -> ()", "(Tensor 3) -> ()")
+           "(List[int] x) -> ()", "(int64_t[] x) -> ()", "(double? x) -> ()", "(Tensor 3) -> ()", "(Tensor?! x) -> ()")
 
 
 @pytest.mark.parametrize("schema", TAKEN)
@@ -53,6 +55,29 @@ def _refusals(torch):
 
 def test_names_and_forms_that_are_refused(subject, oracle):
     assert _refusals(subject) == _refusals(oracle)
+
+
+@same
+def test_memory_without_a_name_is_written(torch):
+    """`Tensor! out`, as bitsandbytes declares its operators."""
+    library = torch.library.Library("schema_texts", "FRAGMENT")
+    library.define("doubled(Tensor x, Tensor! out) -> ()")
+    library.impl("doubled", lambda x, out: out.copy_(x * 2) and None, "CPU")
+    schema = torch.ops.schema_texts.doubled.default._schema
+    out = torch.zeros(1)
+    before = out._version
+    torch.ops.schema_texts.doubled(torch.ones(1), out)
+    told = [(a.name, a.alias_info and (a.alias_info.is_write, len(a.alias_info.before_set), len(a.alias_info.after_set))) for a in schema.arguments]
+    return schema.is_mutable, told, out, out._version - before
+
+
+@same
+def test_an_arrow_within_parentheses(torch):
+    library = torch.library.Library("schema_texts", "FRAGMENT")
+    library.define("arrows(Tensor(a -> *) x, Tensor(b! -> *) y, int n=3) -> (Tensor(a) u, Tensor(b! -> *) v)")
+    schema = torch.ops.schema_texts.arrows.default._schema
+    return [[(a.name, a.is_write, sorted(s.rpartition("::")[2] for s in {*a.alias_info.before_set, *a.alias_info.after_set}) if a.alias_info and a.is_write else None)
+             for a in part] for part in (schema.arguments, schema.returns)]
 
 
 @same

@@ -6,9 +6,9 @@ import re
 from typing import Any, NamedTuple
 
 from ._aten_schemas import schema_of
-from ._schemas import _REQUIRED, _arguments, type_name
+from ._schemas import _REQUIRED, _arguments, halves, type_name
 
-_MARK = re.compile(r"\((\w+(?:\|\w+)*)(!?)(?: ?-> ?[\w*|]+)?\)")
+_MARK = re.compile(r"\(([$\w]+(?:\|\w+)*)(!?)(?: ?(->) ?([\w*|]*))?\)")
 _KINDS = {"SymInt": "int", "Scalar": "number", "ScalarType": "int", "Layout": "int", "MemoryFormat": "int"}
 
 
@@ -22,7 +22,11 @@ class AliasInfo(NamedTuple):
 
 def _alias(text: str) -> AliasInfo | None:
     found = _MARK.search(text)
-    return found and AliasInfo(found[2] == "!", frozenset(found[1].split("|")), frozenset(found[1].split("|")))
+    if found is None:
+        return None
+    before = found[1].split("|")
+    after = found[4].split("|") if found[4] else [] if found[3] else before
+    return AliasInfo(found[2] == "!", frozenset(before), frozenset(after))
 
 
 class Argument:
@@ -54,12 +58,11 @@ class FunctionSchema:
 
     def __init__(self, text: str, namespace: str = "aten") -> None:
         self._text = f"{namespace}::{text}"
-        head, _, returned = text.rpartition("->")
+        head, returned = halves(text)
         name, _, overload = head[:head.index("(")].partition(".")
         self.name, self.overload_name = f"{namespace}::{name}", overload
         marks = {m[2]: _alias(m[1]) for m in re.finditer(r"(\w+(?:\([^()]*\))(?:\[\d*\])?\??) (\w+)", head)}
         self.arguments = [Argument(a.name, a.kind, marks.get(a.name), a.default, a.only_named) for a in _arguments(text)]
-        returned = returned.strip()
         parts = re.split(r",\s*", returned[1:-1]) if returned.startswith("(") else [returned]
         self.returns = [self._returned(p) for p in parts if p]
 

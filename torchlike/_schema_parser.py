@@ -39,7 +39,7 @@ class _Parser:
 
     def __init__(self, text: str) -> None:
         self.text, self.at = text, re.match(r"[\w:.]*", text).end()
-        self.name = text[:self.at]
+        self.name, self.unnamed = text[:self.at], 0
         self.advance()
 
     def advance(self) -> _Token:
@@ -84,7 +84,10 @@ class _Parser:
         return items
 
     def memory(self) -> str:
-        """`(a!)`: which memory a tensor is."""
+        """`(a!)`: which memory a tensor is; a mere `!`: some that is written."""
+        if self.took("!"):
+            self.unnamed += 1
+            return f"(${self.unnamed - 1}! -> )"
         if not self.took("("):
             return ""
         found = ""
@@ -106,8 +109,7 @@ class _Parser:
                 found += "." + self.expect("ident")
         elif found not in _KINDS:
             raise self.error(_OF_CPP.get(found, _UNKNOWN_KIND), start)
-        if found == "Tensor":
-            found += self.memory()
+        found += self.memory()
         while self.token.kind in ("[", "?"):
             if self.took("?"):
                 found += "?"
@@ -115,8 +117,7 @@ class _Parser:
             self.advance()
             found += f"[{self.advance().text if self.token.kind == 'number' else ''}]"
             self.expect("]")
-            if self.token.kind == "(":
-                found += self.memory()
+            found += self.memory()
         return found
 
     def value(self, kind: str) -> str:

@@ -31,9 +31,19 @@ def _default(kind: str, text: str) -> Any:
         return None
 
 
+def halves(schema: str) -> tuple[str, str]:
+    """What a schema takes and what it returns: before and behind the arrow that stands in no parentheses."""
+    depth = 0
+    for m in re.finditer(r"[()]|->", schema):
+        if m[0] == "->" and not depth:
+            return schema[:m.start()].rstrip(), schema[m.end():].strip()
+        depth += {"(": 1, ")": -1}.get(m[0], 0)
+    return schema, ""
+
+
 def _arguments(schema: str) -> list[Argument]:
     found, only_named = [], False
-    inside = re.sub(r"\([^()]*!?[^()]*\)", "", schema[schema.index("(") + 1:schema.rindex("->")]).rstrip().removesuffix(")")
+    inside = re.sub(r"\([^()]*\)", "", halves(schema)[0].partition("(")[2].removesuffix(")"))
     for part in re.split(r",\s*(?![^\[]*\])", inside):
         if part.strip() == "*":
             only_named = True
@@ -94,7 +104,7 @@ class Schema:
         self.name, self.text, self.arguments = name, f"{name}{text}", _arguments(text)
         self.positional = [a for a in self.arguments if not a.only_named]
         self.names = {a.name: i for i, a in enumerate(self.arguments)}
-        self.written = frozenset(re.findall(r"!\)[?\[\]\d]*\s+(\w+)", text))
+        self.written = frozenset(re.findall(r"!(?: *->[^()]*)?\)[?\[\]\d]*\s+(\w+)", text))
 
     def taken(self, args: tuple, kwargs: Mapping[str, Any]) -> tuple[tuple, dict]:
         """The arguments of a call as the parameters take them: what is positional by position, what was left out still left out."""
