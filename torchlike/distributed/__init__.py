@@ -8,7 +8,8 @@ from .distributed_c10d import *  # noqa: F403
 from .distributed_c10d import _all_gather_base, _reduce_scatter_base  # noqa: F401
 from .grad_bucket import GradBucket  # noqa: F401
 from .process_group import is_available  # noqa: F401
-from .store import DistError, DistNetworkError, DistStoreError, FileStore, HashStore, TCPStore  # noqa: F401
+from .store import DistError, DistNetworkError, DistStoreError, FileStore, HashStore, QueueEmptyError  # noqa: F401
+from .tcp_store import TCPStore  # noqa: F401
 
 
 def __getattr__(name: str) -> _Any:

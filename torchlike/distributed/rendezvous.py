@@ -8,7 +8,8 @@ from datetime import timedelta
 from urllib.parse import parse_qs, urlparse
 
 from .constants import default_pg_timeout
-from .store import FileStore, Store, TCPStore
+from .store import FileStore, Store
+from .tcp_store import TCPStore
 
 __all__ = ["register_rendezvous_handler", "rendezvous"]
 
@@ -28,6 +29,8 @@ def rendezvous(url: str, rank: int = -1, world_size: int = -1, **options) -> Ite
         raise RuntimeError(f"`url` must be a string. {type(url)}: {url}")
     parsed = urlparse(url)
     query = {k: int(v[0]) for k, v in parse_qs(parsed.query).items() if k in ("rank", "world_size")}
+    if query and (rank != -1 or world_size != -1):
+        raise AssertionError(f"The url: {url} has node-specific arguments(rank, world_size) already.")
     if parsed.scheme not in _handlers:
         raise RuntimeError(f"No rendezvous handler for {parsed.scheme}://")
     rank, world_size = query.get("rank", rank), query.get("world_size", world_size)
@@ -52,13 +55,13 @@ def _tcp(url, rank: int, world_size: int, timeout: timedelta = default_pg_timeou
     if not url.port:
         raise ValueError("Error initializing torch.distributed using tcp:// rendezvous: port number missing")
     _needed("tcp", rank, world_size)
-    yield _served(url.hostname, url.port, rank, world_size, timeout), rank, world_size
+    yield _served(url, url.hostname, url.port, rank, world_size, timeout), rank, world_size
 
 
 def _env(url, rank: int, world_size: int, timeout: timedelta = default_pg_timeout):
     rank, world_size = _variable("RANK", rank), _variable("WORLD_SIZE", world_size)
     host, port = _variable("MASTER_ADDR"), int(_variable("MASTER_PORT"))
-    yield _served(host, port, rank, world_size, timeout), rank, world_size
+    yield _served(url, host, port, rank, world_size, timeout), rank, world_size
 
 
 def _variable(name: str, given: int = -1) -> int | str:
@@ -72,10 +75,11 @@ def _variable(name: str, given: int = -1) -> int | str:
     return os.environ[name] if name == "MASTER_ADDR" else int(os.environ[name])
 
 
-def _served(host: str, port: int, rank: int, world_size: int, timeout: timedelta) -> Store:
-    """The store at rank 0, or at the launcher where that serves it."""
+def _served(url, host: str, port: int, rank: int, world_size: int, timeout: timedelta) -> Store:
+    """The store at rank 0, or at the launcher where that serves it. Groups and RPC may meet at one port."""
     launcher = os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True"
-    return TCPStore(host, port, world_size, is_master=rank == 0 and not launcher, timeout=timeout, wait_for_workers=not launcher)
+    libuv = parse_qs(url.query).get("use_libuv", [os.environ.get("USE_LIBUV", "1")])[0] == "1"
+    return TCPStore(host, port, world_size, is_master=rank == 0 and not launcher, timeout=timeout, wait_for_workers=not launcher, multi_tenant=True, use_libuv=libuv)
 
 
 for _scheme, _handler in (("env", _env), ("tcp", _tcp), ("file", _file)):

@@ -19,7 +19,8 @@ import uuid
 from collections.abc import Sequence
 from urllib.parse import urlparse
 
-from .store import DistNetworkError, TCPStore
+from .store import DistNetworkError
+from .tcp_store import TCPStore
 
 _GRACE = 15.0  # seconds that processes have after SIGTERM
 

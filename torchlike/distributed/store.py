@@ -1,15 +1,16 @@
-"""Key-value stores through which the processes of a program find each other: in memory, in a file, or at one process over TCP."""
+"""Key-value stores through which the processes of a program find each other: in memory, in a file, in front of another one, or of a program's own class."""
 
 from __future__ import annotations
 
 import contextlib
 import os
-import socket
-import struct
 import threading
 import time
+import weakref
 from collections.abc import Sequence
 from datetime import timedelta
+
+from ._frames import packed, unpacked
 
 try:
     import fcntl
@@ -17,9 +18,9 @@ except ImportError:  # Windows
     import msvcrt
     fcntl = None
 
-__all__ = ["DistError", "DistNetworkError", "DistStoreError", "FileStore", "HashStore", "PrefixStore", "Store", "TCPStore"]
+__all__ = ["DistError", "DistNetworkError", "DistStoreError", "FileStore", "HashStore", "PrefixStore", "QueueEmptyError", "Store"]
 
-_TIMEOUT = timedelta(seconds=300)
+TIMEOUT = timedelta(seconds=300)
 _POLL = 0.01  # seconds between two looks into a file
 
 
@@ -35,17 +36,36 @@ class DistNetworkError(DistError):
     """A connection that could not be made, or that broke."""
 
 
+class QueueEmptyError(DistStoreError):
+    """Nothing is in a queue that nobody waits for."""
+
+
+for _error in (DistError, DistStoreError, DistNetworkError, QueueEmptyError):
+    _error.__module__ = "torch.distributed"
+
+
 def _bytes(value: str | bytes) -> bytes:
-    return value.encode() if isinstance(value, str) else bytes(value)
+    if isinstance(value, str):
+        return value.encode()
+    if isinstance(value, (bytes, bytearray)):
+        return bytes(value)
+    raise TypeError(f"incompatible function arguments: keys and values of a store are str or bytes, not {type(value).__name__}")
+
+
+_PURE = {"add": "add", "wait": "wait", "check": "check", "delete_key": "deleteKey", "num_keys": "getNumKeys"}  # names in C++ of what each store has
 
 
 class Store:
     """Keys are text, values bytes. What waits raises DistStoreError after `timeout`.
 
-    A subclass gives `_call(command, arguments, seconds)`: bytes for bytes, None where a wait took too long.
+    A store here gives `_call(command, arguments, seconds)`: bytes for bytes, None where a wait took too long. A program's own class gives these methods:
+    then `append`, `multi_get` and `multi_set` are made of the others.
     """
 
-    def __init__(self, timeout: timedelta = _TIMEOUT) -> None:
+    _timeout = TIMEOUT
+    _extended = False  # whether it has `append`, `multi_get` and `multi_set` by itself
+
+    def __init__(self, timeout: timedelta = TIMEOUT) -> None:
         self._timeout = timeout
 
     @property
@@ -56,15 +76,22 @@ class Store:
         self._timeout = timeout
 
     def _call(self, command: str, arguments: list[bytes], seconds: float) -> list[bytes] | None:
-        raise NotImplementedError
+        if command in _PURE:
+            raise RuntimeError(f'Tried to call pure virtual function "::c10d::Store::{_PURE[command]}"')
+        if command == "list_keys":
+            raise NotImplementedError("listKeys support is not implemented.")
+        raise NotImplementedError("queue support is not implemented.") if command.startswith("queue") else RuntimeError("Not implemented.")
 
     def _ask(self, command: str, *arguments: str | bytes, timeout: timedelta | None = None) -> list[bytes]:
         limit = self._timeout if timeout is None else timeout
         made = self._call(command, [_bytes(a) for a in arguments], limit.total_seconds())
         if made is None:
-            keys = ", ".join(_bytes(a).decode(errors="replace") for a in arguments)
-            raise DistStoreError(f"wait timeout after {int(limit.total_seconds() * 1000)}ms, keys: /{keys}")
+            raise self._late(command, [_bytes(a).decode(errors="replace") for a in arguments], int(limit.total_seconds() * 1000))
         return made
+
+    def _late(self, command: str, keys: list[str], ms: int) -> RuntimeError:
+        """What a wait ends with that took too long."""
+        return DistStoreError(f"wait timeout after {ms}ms, keys: " + ", ".join(f"/{key}" for key in keys))
 
     def set(self, key: str, value: str | bytes) -> None:
         """Let `key` hold `value`."""
@@ -80,7 +107,15 @@ class Store:
 
     def append(self, key: str, value: str | bytes) -> None:
         """Add to the end of a value."""
-        self._ask("append", key, value)
+        if self._extended:
+            self._ask("append", key, value)
+            return
+        value = _bytes(value)
+        there = self.compare_set(key, b"", value)
+        wanted = value
+        while there != wanted:  # somebody else may write in between
+            wanted = there + value
+            there = self.compare_set(key, there, wanted)
 
     def compare_set(self, key: str, expected_value: str | bytes, desired_value: str | bytes) -> bytes:
         """Set if the value is the expected one (or there is none and "" is expected); the value afterwards."""
@@ -99,40 +134,90 @@ class Store:
         return self._ask("delete_key", key)[0] == b"1"
 
     def num_keys(self) -> int:
+        """How many keys have a value, the store's own among them."""
         return int(self._ask("num_keys")[0])
 
     def list_keys(self) -> list[str]:
+        """The keys that have a value."""
         return [k.decode() for k in self._ask("list_keys")]
 
     def multi_get(self, keys: Sequence[str]) -> list[bytes]:
         """The values of several keys, as soon as they have one."""
-        return self._ask("get", *keys)
+        return self._ask("get", *keys) if self._extended else [self.get(key) for key in keys]
 
     def multi_set(self, keys: Sequence[str], values: Sequence[str | bytes]) -> None:
+        """Let each key hold its value."""
         for key, value in zip(keys, values):
             self.set(key, value)
 
     def has_extended_api(self) -> bool:
-        """Whether `append`, `multi_get` and `multi_set` work."""
-        return True
+        """Whether `append`, `multi_get` and `multi_set` are more than the other methods."""
+        return self._extended
+
+    def queue_push(self, key: str, value: str | bytes) -> None:
+        """Add a value to the end of a queue. Queues and values have names of their own."""
+        self._ask("queue_push", key, value)
+
+    def queue_pop(self, key: str, block: bool = True) -> bytes:
+        """Take a queue's first value, as soon as there is one; QueueEmptyError where there is none, without `block`."""
+        found = self._ask("queue_pop" if block else "queue_take", key)
+        if not found:
+            raise QueueEmptyError("queue is empty")
+        return found[0]
+
+    def queue_len(self, key: str) -> int:
+        """How many values wait in a queue."""
+        return int(self._ask("queue_len", key)[0])
+
+    def barrier(self, key: str, world_size: int, timeout: timedelta | None = None) -> None:
+        """Until `world_size` callers have come, each with this key."""
+        if self.add(f"{key}/num_members", 1) >= world_size:
+            self.set(f"{key}/last_member", "here")
+        self.wait([f"{key}/last_member"], self.timeout if timeout is None else timeout)
+
+    def clone(self) -> Store:
+        """Another object for the same store, for another thread."""
+        raise RuntimeError('Tried to call pure virtual function "::c10d::Store::clone"')
 
 
-class _Table:
+class Table:
     """The keys and values themselves, for the threads of one process."""
 
     def __init__(self) -> None:
         self.values: dict[bytes, bytes] = {}
+        self.queues: dict[bytes, list[bytes]] = {}
         self.changed = threading.Condition()
 
     def call(self, command: str, arguments: list[bytes], seconds: float) -> list[bytes] | None:
         with self.changed:
             if command in ("get", "wait"):
-                if not self.changed.wait_for(lambda: all(k in self.values for k in arguments), seconds):
+                if not self.changed.wait_for(lambda: all(k in self.values or k in self.queues for k in arguments), seconds):
                     return None
-                return [self.values[k] for k in arguments] if command == "get" else []
+                return [self.values.get(k, b"") for k in arguments] if command == "get" else []
+            if command.startswith("queue"):
+                return self._queue(command, arguments, seconds)
+            if command == "check":
+                return [b"%d" % all(k in self.values or k in self.queues for k in arguments)]
             made = _answer(self.values, command, arguments)
             self.changed.notify_all()
             return made
+
+    def _queue(self, command: str, arguments: list[bytes], seconds: float) -> list[bytes] | None:
+        key = arguments[0]
+        if command == "queue_len":
+            return [b"%d" % len(self.queues.get(key, ()))]
+        if command == "queue_push":
+            self.queues.setdefault(key, []).append(arguments[1])
+            self.changed.notify_all()
+            return []
+        if command == "queue_pop" and not self.changed.wait_for(lambda: key in self.queues, seconds):
+            return None
+        if key not in self.queues:
+            return []
+        first = self.queues[key].pop(0)
+        if not self.queues[key]:
+            del self.queues[key]
+        return [first]
 
 
 def _answer(values: dict[bytes, bytes], command: str, arguments: list[bytes]) -> list[bytes]:
@@ -157,6 +242,8 @@ def _answer(values: dict[bytes, bytes], command: str, arguments: list[bytes]) ->
         return [b"%d" % len(values)]
     elif command == "list_keys":
         return list(values)
+    elif command.startswith("queue"):
+        raise NotImplementedError("queue support is not implemented.")
     else:
         raise DistError(f"a store has no command {command!r}")
     return []
@@ -165,29 +252,106 @@ def _answer(values: dict[bytes, bytes], command: str, arguments: list[bytes]) ->
 class HashStore(Store):
     """A store for the threads of one process."""
 
+    _extended = True
+
     def __init__(self) -> None:
         super().__init__()
-        self._table = _Table()
+        self._table = Table()
 
     def _call(self, command, arguments, seconds):
         return self._table.call(command, arguments, seconds)
+
+    def _late(self, command, keys, ms):
+        return DistStoreError("Wait timeout")
+
+    def clone(self) -> HashStore:
+        return self
 
 
 class PrefixStore(Store):
     """Another store, with `prefix/` in front of every key."""
 
     def __init__(self, prefix: str, store: Store) -> None:
-        super().__init__(store.timeout)
-        self._prefix, self._store = prefix, store
+        if store is None:
+            raise ValueError("store argument cannot be None")
+        if not isinstance(store, Store):
+            raise TypeError("__init__(): incompatible constructor arguments. The following argument types are supported:\n"
+                            f"    (prefix: str, store: Store)\n\nInvoked with: {prefix!r}, {store!r}")
+        self._prefix, self._store = _bytes(prefix).decode(), store
 
     @property
     def underlying_store(self) -> Store:
         return self._store
 
-    def _call(self, command, arguments, seconds):
-        values = {"set": 1, "append": 1, "add": 1, "compare_set": 2}.get(command, 0)
-        keys = len(arguments) - values
-        return self._store._call(command, [f"{self._prefix}/".encode() + a if i < keys else a for i, a in enumerate(arguments)], seconds)
+    @property
+    def _underlying_non_prefix_store(self) -> Store:
+        store = self._store
+        while isinstance(store, PrefixStore):
+            store = store._store
+        return store
+
+    @property
+    def timeout(self) -> timedelta:
+        return self._store.timeout
+
+    def set_timeout(self, timeout: timedelta) -> None:
+        self._store.set_timeout(timeout)
+
+    def _key(self, key: str) -> str:
+        return f"{self._prefix}/{_bytes(key).decode()}"
+
+    def set(self, key, value):
+        self._store.set(self._key(key), _bytes(value))
+
+    def get(self, key):
+        return self._store.get(self._key(key))
+
+    def add(self, key, amount):
+        return self._store.add(self._key(key), amount)
+
+    def append(self, key, value):
+        self._store.append(self._key(key), _bytes(value))
+
+    def compare_set(self, key, expected_value, desired_value):
+        return self._store.compare_set(self._key(key), _bytes(expected_value), _bytes(desired_value))
+
+    def wait(self, keys, timeout=None):
+        keys = [self._key(key) for key in keys]
+        self._store.wait(keys) if timeout is None else self._store.wait(keys, timeout)
+
+    def check(self, keys):
+        return self._store.check([self._key(key) for key in keys])
+
+    def delete_key(self, key):
+        return self._store.delete_key(self._key(key))
+
+    def num_keys(self):
+        return self._store.num_keys()
+
+    def list_keys(self):
+        start = f"{self._prefix}/"
+        return [key[len(start):] for key in self._store.list_keys() if key.startswith(start)]
+
+    def multi_get(self, keys):
+        return self._store.multi_get([self._key(key) for key in keys])
+
+    def multi_set(self, keys, values):
+        self._store.multi_set([self._key(key) for key in keys], [_bytes(value) for value in values])
+
+    def has_extended_api(self):
+        return self._store.has_extended_api()
+
+    def queue_push(self, key, value):
+        self._store.queue_push(self._key(key), _bytes(value))
+
+    def queue_pop(self, key, block=True):
+        return self._store.queue_pop(self._key(key), block)
+
+    def queue_len(self, key):
+        return self._store.queue_len(self._key(key))
+
+    def clone(self) -> PrefixStore:
+        return PrefixStore(self._prefix, self._store.clone())
 
 
 class FileStore(Store):
@@ -196,174 +360,64 @@ class FileStore(Store):
     def __init__(self, file_name: str, world_size: int = -1) -> None:
         super().__init__()
         self.path, self._world_size = file_name, world_size
-        self._call("add", [b"\0users", b"1"], 0)
+        self._call("add", [_USERS, b"1"], 0)
+        self.close = weakref.finalize(self, _leave, file_name, world_size, os.getpid())  # called, or as the store is forgotten
 
     def _call(self, command, arguments, seconds):
         end = time.monotonic() + seconds
         while True:
-            with self._opened() as file:
-                values = _unpacked(file.read())
-                if command not in ("get", "wait"):
-                    made = _answer(values, command, arguments)
-                    if command not in ("check", "num_keys", "list_keys"):
-                        file.seek(0)
-                        file.truncate()
-                        file.write(_packed([x for item in values.items() for x in item]))
-                    return made
-            if all(k in values for k in arguments):
-                return [values[k] for k in arguments] if command == "get" else []
+            made = _in_file(self.path, command, arguments)
+            if made is not None:
+                return made
             if time.monotonic() > end:
                 return None
             time.sleep(_POLL)
 
-    @contextlib.contextmanager
-    def _opened(self):
-        with open(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600), "r+b", buffering=0) as file:
-            if fcntl is not None:
-                fcntl.flock(file, fcntl.LOCK_EX)
-            else:
-                msvcrt.locking(file.fileno(), msvcrt.LK_LOCK, 1)  # the first byte, until the file is closed
-            yield file
-
-    def has_extended_api(self) -> bool:
-        return False  # as torch's says, although it has them
+    def _late(self, command, keys, ms):
+        return RuntimeError(f"Timeout waiting for key: {keys[0]} after {ms} ms" if command == "get" else "Wait timeout")
 
     def num_keys(self) -> int:
-        return len(self.list_keys())
+        return len(self.list_keys()) + 1  # one of the store's own
 
     def list_keys(self) -> list[str]:
         return [k for k in super().list_keys() if k[0] != "\0"]
 
-    def close(self) -> None:
-        """Called once by each process that is through with it."""
-        if os.path.exists(self.path) and int(self._call("add", [b"\0closed", b"1"], 0)[0]) == self._world_size:
-            os.remove(self.path)
+    def clone(self) -> FileStore:
+        return FileStore(self.path, self._world_size)
 
 
-def _packed(parts: Sequence[bytes]) -> bytes:
-    return b"".join(struct.pack("!I", len(p)) + p for p in parts)
+_USERS, _CLOSED = b"\0users", b"\0closed"
 
 
-def _parts(data: bytes) -> list[bytes]:
-    parts, at = [], 0
-    while at < len(data):
-        n = struct.unpack_from("!I", data, at)[0]
-        parts.append(data[at + 4:at + 4 + n])
-        at += 4 + n
-    return parts
+def _leave(path: str, world_size: int, process: int) -> None:
+    """A user of a file is through with it. It is removed once nobody uses it and as many have used it as there are to be."""
+    if os.path.exists(path) and os.getpid() == process:
+        closed = int(_in_file(path, "add", [_CLOSED, b"1"])[0])
+        if int(_in_file(path, "add", [_USERS, b"-1"])[0]) == 0 and 0 <= world_size <= closed:
+            os.remove(path)
 
 
-def _unpacked(data: bytes) -> dict[bytes, bytes]:
-    parts = _parts(data)
-    return dict(zip(parts[::2], parts[1::2]))
+def _in_file(path: str, command: str, arguments: list[bytes]) -> list[bytes] | None:
+    """What a command finds in a file; None where values are wanted that are not there yet."""
+    with _opened(path) as file:
+        values = unpacked(file.read())
+        if command in ("get", "wait"):
+            if not all(k in values for k in arguments):
+                return None
+            return [values[k] for k in arguments] if command == "get" else []
+        made = _answer(values, command, arguments)
+        if command not in ("check", "num_keys", "list_keys"):
+            file.seek(0)
+            file.truncate()
+            file.write(packed([x for item in values.items() for x in item]))
+        return made
 
 
-def send_frame(connection: socket.socket, parts: Sequence[bytes]) -> None:
-    """One message: some pieces of bytes."""
-    data = _packed(parts)
-    connection.sendall(struct.pack("!Q", len(data)) + data)
-
-
-def receive_exactly(connection: socket.socket, n: int) -> bytearray:
-    """n bytes; EOFError where the other side closed the connection."""
-    data = bytearray(n)
-    view, at = memoryview(data), 0
-    while at < n:
-        got = connection.recv_into(view[at:])
-        if not got:
-            raise EOFError
-        at += got
-    return data
-
-
-def receive_frame(connection: socket.socket) -> list[bytes]:
-    return _parts(bytes(receive_exactly(connection, struct.unpack("!Q", receive_exactly(connection, 8))[0])))
-
-
-def connected(host: str, port: int, seconds: float) -> socket.socket:
-    """A connection to a server that may start later than this process; DistNetworkError after some seconds."""
-    end = time.monotonic() + seconds
-    while True:
-        try:
-            connection = socket.create_connection((host, port), timeout=max(1.0, end - time.monotonic()))
-        except OSError as error:
-            if time.monotonic() > end:
-                raise DistNetworkError(f"The client socket has failed to connect to {host}:{port}: {error}") from None
-            time.sleep(0.05)
-            continue
-        connection.settimeout(None)
-        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        return connection
-
-
-class _Server:
-    """Answers for a table, one thread per connection."""
-
-    def __init__(self, port: int) -> None:
-        self.table, self.joined = _Table(), threading.Semaphore(0)
-        try:
-            self.socket = socket.create_server(("", port), backlog=2048)
-        except OSError as error:
-            raise DistNetworkError("The server socket has failed to listen on any local network address. "
-                                   f"port: {port}, code: -{error.errno}, message: {error.strerror}") from None
-        self.port = self.socket.getsockname()[1]
-        threading.Thread(target=self._accept, daemon=True, name="torchlike store").start()
-
-    def _accept(self) -> None:
-        with contextlib.suppress(OSError):  # closed
-            while True:
-                connection = self.socket.accept()[0]
-                connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                self.joined.release()
-                threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
-
-    def _serve(self, connection: socket.socket) -> None:
-        with connection, contextlib.suppress(OSError, EOFError):
-            while True:
-                command, seconds, *arguments = receive_frame(connection)
-                made = self.table.call(command.decode(), arguments, float(seconds))
-                send_frame(connection, [b"late"] if made is None else [b"ok", *made])
-
-    def close(self) -> None:
-        with contextlib.suppress(OSError):  # macOS: not connected
-            self.socket.shutdown(socket.SHUT_RDWR)  # wakes the thread in `accept`, which held the port open
-        self.socket.close()
-
-
-class TCPStore(Store):
-    """A store that one process serves (`is_master`) and the others reach over TCP. Port 0 lets the system choose one."""
-
-    def __init__(self, host_name: str, port: int, world_size: int | None = None, is_master: bool = False, timeout: timedelta = _TIMEOUT,
-                 wait_for_workers: bool = True, multi_tenant: bool = False, master_listen_fd: int | None = None, use_libuv: bool = True) -> None:
-        super().__init__(timeout)
-        self._server = _Server(port) if is_master else None
-        self._host, self._port = host_name, self._server.port if is_master else port
-        self._connection = connected(host_name, self._port, timeout.total_seconds())
-        self._lock = threading.Lock()
-        if is_master and wait_for_workers and world_size is not None:
-            end = time.monotonic() + timeout.total_seconds()
-            for i in range(world_size):
-                if not self._server.joined.acquire(timeout=max(0.0, end - time.monotonic())):
-                    raise DistStoreError(f"Timed out after {timeout.total_seconds():g} seconds waiting for clients. {i}/{world_size} clients joined.")
-
-    @property
-    def host(self) -> str:
-        return self._host
-
-    @property
-    def port(self) -> int:
-        return self._port
-
-    def _call(self, command, arguments, seconds):
-        with self._lock:
-            try:
-                send_frame(self._connection, [command.encode(), repr(seconds).encode(), *arguments])
-                answer, *made = receive_frame(self._connection)
-            except (OSError, EOFError):
-                raise DistNetworkError(f"the store at {self._host}:{self._port} closed the connection") from None
-        return None if answer == b"late" else made
-
-    def close(self) -> None:
-        self._connection.close()
-        if self._server is not None:
-            self._server.close()
+@contextlib.contextmanager
+def _opened(path: str):
+    with open(os.open(path, os.O_RDWR | os.O_CREAT, 0o600), "r+b", buffering=0) as file:
+        if fcntl is not None:
+            fcntl.flock(file, fcntl.LOCK_EX)
+        else:
+            msvcrt.locking(file.fileno(), msvcrt.LK_LOCK, 1)  # the first byte, until the file is closed
+        yield file

@@ -15,7 +15,9 @@ import threading
 import time
 from collections import deque
 
-from .store import DistNetworkError, PrefixStore, Store, connected, receive_exactly, receive_frame, send_frame
+from ._frames import receive_exactly, receive_frame, send_frame
+from .store import DistNetworkError, PrefixStore, Store
+from .tcp_store import connected
 
 
 class Transport:

@@ -12,7 +12,8 @@ import struct
 import threading
 from collections.abc import Callable, Sequence
 
-from ..store import DistNetworkError, Store, receive_exactly
+from .._frames import receive_exactly
+from ..store import DistNetworkError, Store
 from ..transport import _own_address, introduce, introduced
 
 REQUEST, ANSWER, FAILURE = range(3)
