@@ -667,3 +667,27 @@ def test_parameters_that_lie_in_the_same_memory(torch):
         optimizer.step()
         optimizer.zero_grad()
     return *found, *model.parameters()
+
+
+@same
+def test_counts_of_steps_that_a_program_made_itself(torch):
+    """As the shared Adam of asynchronous training has them: of one element, `torch.zeros(1)`, in shared memory. Numbers and longer tensors are refused."""
+    found = []
+    for name in ("Adam", "AdamW", "RMSprop", "Adagrad", "Adadelta", "Adamax", "RAdam", "NAdam", "Rprop", "ASGD"):
+        params = [torch.tensor([1.0, 2.0], requires_grad=True), torch.tensor([3.0], requires_grad=True)]
+        optimizer = getattr(torch.optim, name)(params, lr=0.1, foreach=False)
+        for turn in range(4):
+            optimizer.zero_grad()
+            sum((p**2).sum() for p in params).backward()
+            optimizer.step()
+            if turn == 1:
+                optimizer.state[params[0]]["step"] = torch.full((1,), 2.0).share_memory_()
+            if turn == 2:
+                optimizer.state[params[1]]["step"] = optimizer.state[params[1]]["step"].reshape(1)
+        found.append((name, params, [optimizer.state[p]["step"] for p in params]))
+    optimizer = torch.optim.Adam(params, lr=0.1)
+    optimizer.step()
+    for count in (0, torch.zeros(2)):
+        optimizer.state[params[0]]["step"] = count
+        found.append(error(optimizer.step))
+    return found

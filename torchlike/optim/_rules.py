@@ -10,7 +10,7 @@ import numpy as np
 
 from .._core import dtype as dt
 from .._core import program
-from .._core.aval import aval
+from .._core.aval import Aval, aval
 from .._core.grad_mode import mode
 from .._core.layout import extent
 from .._core.overwrite import may_write
@@ -228,7 +228,12 @@ def step_tensor(number: float = 0.0, device=None, fused: bool = False) -> Tensor
 def _step_value(number, dtype, device=None) -> Value:
     from .._core import device as dev
 
-    return Value(aval((), dtype, dev.CPU if device is None else device), np.asarray(number, dtype.np))
+    return _filled(aval((), dtype, dev.CPU if device is None else device), number)
+
+
+def _filled(a: Aval, number: float) -> Value:
+    """The number in a tensor of one element: programs that share an optimizer between processes often give its steps the shape (1,)."""
+    return Value(a, np.full(a.shape, number, a.dtype.np))
 
 
 def zeros(p: Tensor, value: float = 0.0) -> Tensor:
@@ -258,28 +263,32 @@ def zeros_of(p: Tensor, shape: tuple[int, ...]) -> Tensor:
 
 def step_number(t: Tensor) -> float:
     """The number in a step tensor."""
-    return float(concrete(t._current()))
+    value = concrete(t._current())
+    return float(value if value.ndim == 0 else t.item())
 
 
 def advance(steps: Sequence[Tensor]) -> list[tuple[float, range | list[int]]]:
     """Count a step: (number of the step, positions) for each distinct count; equal counts share one value."""
-    first = steps[0]._value
-    if all(t._value is first and t._storage is None for t in steps):
+    try:
+        first = steps[0]._value
+        alike = all(t._value is first and t._storage is None for t in steps)
+    except AttributeError:  # numbers, as in older checkpoints and in states that programs made for older versions
+        raise RuntimeError("API has changed, `state_steps` argument must contain a list of singleton tensors") from None
+    if alike:
         number = step_number(steps[0]) + 1
-        shared = _step_value(number, first.aval.dtype, first.aval.device)
+        shared = _filled(first.aval, number)
         for t in steps:
             t._value = shared
             t._writes += 1
-        return [(float(shared.array), range(len(steps)))]
+        return [(shared.array.item(), range(len(steps)))]
     found: dict = {}
     for i, t in enumerate(steps):
-        a = t._current().aval
-        found.setdefault((step_number(t), a.dtype, a.device), []).append(i)
+        found.setdefault((step_number(t), t._current().aval), []).append(i)
     batches = []
-    for (number, dtype, device), where in found.items():
-        shared = _step_value(number + 1, dtype, device)
+    for (number, a), where in found.items():
+        shared = _filled(a, number + 1)
         write([steps[i] for i in where], [shared] * len(where))
-        batches.append((float(shared.array), where))
+        batches.append((shared.array.item(), where))
     merged: dict = {}
     for number, where in batches:
         merged.setdefault(number, []).extend(where)
@@ -327,7 +336,7 @@ def by_device(params: Sequence[Tensor], where: range | list[int]) -> list:
 
 
 def by_number(numbers: Sequence[Tensor], *columns: Sequence) -> Iterator[tuple[float, list[list]]]:
-    """Rows grouped by the number that each row's 0-dim tensor holds."""
+    """Rows grouped by the number that each row's tensor of one element holds."""
     found: dict[float, list[int]] = {}
     before = value = None
     for i, t in enumerate(numbers):
@@ -339,8 +348,7 @@ def by_number(numbers: Sequence[Tensor], *columns: Sequence) -> Iterator[tuple[f
 
 
 def set_numbers(tensors: Sequence[Tensor], number: float) -> float:
-    """Let 0-dim tensors hold `number`; what it is in their dtype."""
-    a = tensors[0]._value.aval
-    shared = _step_value(number, a.dtype, a.device)
-    write(tensors, [shared] * len(tensors))
-    return float(shared.array)
+    """Let tensors of one element hold `number`; what it is in the first one's dtype."""
+    for a in {t._current().aval for t in tensors}:
+        write(same := [t for t in tensors if t._current().aval is a], [_filled(a, number)] * len(same))
+    return step_number(tensors[0])
