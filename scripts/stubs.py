@@ -14,6 +14,7 @@ import importlib
 import importlib.util
 import inspect
 import pathlib
+import re
 import sys
 import types
 import typing
@@ -21,6 +22,7 @@ import typing
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 import torchlike  # noqa: E402
+from scripts.parameter_types import BY_FUNCTION, BY_NAME, SCOPE  # noqa: E402
 from torchlike.ops.named_results import RETURN_TYPES  # noqa: E402
 
 # modules whose functions are made of what their source defines, and those that only bring together what others define
@@ -28,16 +30,11 @@ MADE = ("torchlike", "torchlike.nn.functional", "torchlike.linalg", "torchlike.f
 BROUGHT = ("torchlike.cuda",)
 # which functions take `out=`, and others do not show: found before a module is loaded that makes them look at their arguments first
 TAKE_OUT = {x for m in MADE for x in vars(importlib.import_module(m)).values() if isinstance(x, types.FunctionType) and "out" in (x.__kwdefaults__ or ())}
-# what parameters of these names take wherever their functions do not say so
-BY_NAME = {"input": "torchlike._tensor:Tensor", "dtype": "torchlike._core.dtype:dtype",
-           "device": "torchlike._core.device:DeviceLike", "requires_grad": "bool", "pin_memory": "bool", "keepdim": "bool",
-           "generator": "torchlike.ops.random:Generator", "memory_format": "torchlike.ops.memory_formats:memory_format"}
 # what operators are of, whose methods do not say so
 OPERATORS = {"__float__": "builtins.float", "__int__": "builtins.int", "__complex__": "builtins.complex", "__hash__": "builtins.int",
              **{f"__{prefix}{name}__": "Tensor" for prefix in ("", "r", "i") for name in (
                  "add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor", "lshift", "rshift")},
              **{f"__{name}__": "Tensor" for name in ("eq", "ne", "lt", "le", "gt", "ge", "neg", "abs", "pos", "invert", "reversed")}}
-OPTIONAL = {"dtype", "device", "generator", "memory_format"}
 NAMED_RESULTS = frozenset(RETURN_TYPES.values())
 HEADER = '"""Written by `python scripts/stubs.py`."""\n'
 
@@ -143,7 +140,7 @@ class Stub:
                     return ast.Name(stub.reference(("torchlike.return_types", known[node.id].__name__)))
                 place = origin(scope, node.id)
                 if place == ("numbers", "Number"):  # which says to `_kinds` what torch calls it, and to checkers nothing
-                    return ast.Attribute(ast.Name("builtins"), "float")
+                    return ast.Attribute(ast.Name("builtins"), "complex")
                 if place is not None and place[0] == stub.module and not is_public(place[1] or ""):
                     place = ("typing", "Any")
                 if place is not None:
@@ -153,6 +150,10 @@ class Stub:
                     return ast.Attribute(ast.Name("builtins"), node.id)
                 raise LookupError(f"{scope}: no {node.id}, in the annotation {written!r}")
         return ast.unparse(Named().visit(ast.parse(written, mode="eval").body))
+
+    def of_parameters(self, kind: str) -> str:
+        """A type of `parameter_types` in the stub's names."""
+        return re.sub(r"\w+", lambda m: m[0] if m[0] == "None" else self.reference(tuple(SCOPE[m[0]].split(":"))) if m[0] in SCOPE else f"builtins.{m[0]}", kind)
 
     def reexport(self, name: str, x: typing.Any, place: tuple[str, str]) -> None:
         """`name` is what `place` defines: an import that gives it another name would be the stub's own to checkers."""
@@ -191,10 +192,10 @@ class Stub:
             if not returned and method and name in OPERATORS:
                 returned = f" -> {OPERATORS[name]}"
             ignored = "  # type: ignore[override]" if method and name in ("__eq__", "__ne__") else ""  # which are bools to `object`
-            self.lines.append(f"{indent}def {name}({self.parameters(parameters, plain)}){returned}:{ignored}")
+            self.lines.append(f"{indent}def {name}({self.parameters(name, parameters, plain)}){returned}:{ignored}")
             self.lines.append(f"{indent}    {documentation(f)}..." if (signature, several) == forms[0] else f"{indent}    ...")
 
-    def parameters(self, parameters: list[inspect.Parameter], f: types.FunctionType) -> str:
+    def parameters(self, function: str, parameters: list[inspect.Parameter], f: types.FunctionType) -> str:
         out, starred = [], False
         for p in parameters:
             if p.kind is p.KEYWORD_ONLY and not starred:
@@ -208,9 +209,8 @@ class Stub:
             annotation = None
             if p.annotation is not p.empty:
                 annotation = self.annotation(p.annotation, f)
-            elif p.name in BY_NAME and p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY):
-                module, _, name = BY_NAME[p.name].rpartition(":")
-                annotation = (self.reference((module, name)) if module else f"builtins.{name}") + " | None" * (p.name in OPTIONAL or p.default is None)
+            elif p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD) and (known := BY_FUNCTION.get((function, p.name)) or BY_NAME.get(p.name)):
+                annotation = self.of_parameters(known) + " | None" * (p.default is None and not known.endswith("None"))
             if annotation is not None:
                 text += f": {annotation}"
             if p.default is not p.empty:

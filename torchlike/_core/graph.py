@@ -8,6 +8,7 @@ from typing import Any
 
 from .dtype import FLOAT
 from .grad_mode import mode
+from .hook_handles import RemovableHandle
 
 SECOND_BACKWARD = (
     "Trying to backward through the graph a second time (or directly access saved tensors after they have already been "
@@ -190,7 +191,6 @@ class Hooks:
 
 
 def _handle(table, fn):
-    from ..utils.hooks import RemovableHandle
     handle = RemovableHandle(table)
     table[handle.id] = fn
     return handle

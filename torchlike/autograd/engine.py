@@ -22,9 +22,12 @@ from .anomaly_mode import watched
 from .graph import GradientEdge, Packed
 from .walk import adds_up, replay, structure, sums_of
 
+Places = Tensor | GradientEdge | Sequence[Tensor] | Sequence[GradientEdge]
+Gradients = Tensor | Sequence[Tensor | None]
 
-def backward(tensors, grad_tensors=None, retain_graph: bool | None = None, create_graph: bool = False,
-             grad_variables=None, inputs=None) -> None:
+
+def backward(tensors: Places, grad_tensors: Gradients | None = None, retain_graph: bool | None = None, create_graph: bool = False,
+             grad_variables: Gradients | None = None, inputs: Places | None = None) -> None:
     """torch.autograd.backward: sums the gradients of `tensors` into the `.grad` of the leaves (or of `inputs`)."""
     if grad_variables is not None:
         grad_tensors = grad_variables
@@ -50,7 +53,7 @@ def backward(tensors, grad_tensors=None, retain_graph: bool | None = None, creat
     run(roots, keep, create_graph, inputs or (), accumulate=True)
 
 
-def grad(outputs, inputs, grad_outputs=None, retain_graph: bool | None = None, create_graph: bool = False,
+def grad(outputs: Places, inputs: Places | dict[str, Tensor], grad_outputs: Gradients | None = None, retain_graph: bool | None = None, create_graph: bool = False,
          only_inputs: bool = True, allow_unused: bool | None = None, is_grads_batched: bool = False,
          materialize_grads: bool = False) -> tuple[Tensor, ...]:
     """torch.autograd.grad: the gradients of `outputs` with respect to `inputs`, as a tuple."""

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import functools
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,7 @@ from .._core.history import warn
 from .._tensor import Tensor
 from . import _jacobians as jacobians
 from ._jacobians import as_tuple, part
-from .engine import grad
+from .engine import Gradients, grad
 from .function import Function
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ class GradcheckError(RuntimeError):
     """gradcheck failed; the text names output, input and both Jacobians."""
 
 
-def gradcheck(func: Callable, inputs, *, eps: float = 1e-6, atol: float = 1e-5, rtol: float = 1e-3, raise_exception: bool = True,
+def gradcheck(func: Callable, inputs: Tensor | Sequence[Tensor], *, eps: float = 1e-6, atol: float = 1e-5, rtol: float = 1e-3, raise_exception: bool = True,
               nondet_tol: float = 0.0, check_undefined_grad: bool = True, check_grad_dtypes: bool = False, check_batched_grad: bool = False,
               check_batched_forward_grad: bool = False, check_forward_ad: bool = False, check_backward_ad: bool = True, fast_mode: bool = False,
               masked: bool | None = None) -> bool:
@@ -291,7 +291,7 @@ def _tell_of_undefined() -> None:
                   'function. If this is true for you, you can call this function with "check_undefined_grad=False" to disable the feature', stacklevel=4)
 
 
-def gradgradcheck(func: Callable, inputs, grad_outputs=None, *, eps: float = 1e-6, atol: float = 1e-5, rtol: float = 1e-3,
+def gradgradcheck(func: Callable, inputs: Tensor | Sequence[Tensor], grad_outputs: Gradients | None = None, *, eps: float = 1e-6, atol: float = 1e-5, rtol: float = 1e-3,
                   gen_non_contig_grad_outputs: bool = False, raise_exception: bool = True, nondet_tol: float = 0.0, check_undefined_grad: bool = True,
                   check_grad_dtypes: bool = False, check_batched_grad: bool = False, check_fwd_over_rev: bool = False, check_rev_over_rev: bool = True,
                   fast_mode: bool = False, masked: bool = False) -> bool:

@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 from .._core.errors import class_name
 from .._core.grad_mode import mode
 from .._core.graph import AccumulateGrad, Node, _handle  # noqa: F401
+from .._core.hook_handles import RemovableHandle
 from .._core.registry import Op
 from .._core.shown import Shown
 from .._core.value import Value
 from .._tensor import Tensor
-from ..utils.hooks import RemovableHandle
 
 __all__ = ["GradientEdge", "Node", "allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks", "get_gradient_edge", "increment_version",
            "register_multi_grad_hook", "save_on_cpu", "saved_tensors_hooks", "set_warn_on_accumulate_grad_stream_mismatch"]

@@ -18,7 +18,7 @@ class Half(TransformedDistribution):
     has_rsample = True
     whole: type
 
-    def __init__(self, scale, validate_args=None):
+    def __init__(self, scale: Tensor | float, validate_args: bool | None = None) -> None:
         super().__init__(self.whole(0, scale, validate_args=False), AbsTransform(), validate_args=validate_args)
 
     @property
@@ -31,19 +31,19 @@ class Half(TransformedDistribution):
         """0."""
         return F["zeros_like"](self.scale)
 
-    def log_prob(self, value) -> Tensor:
+    def log_prob(self, value: Tensor) -> Tensor:
         """That of x, doubled; -inf below 0."""
         if self._validate_args:
             self._validate_sample(value)
         return F["where"](value >= 0, self.base_dist.log_prob(value) + math.log(2), -math.inf)
 
-    def cdf(self, value) -> Tensor:
+    def cdf(self, value: Tensor) -> Tensor:
         """2 cdf - 1."""
         if self._validate_args:
             self._validate_sample(value)
         return 2 * self.base_dist.cdf(value) - 1
 
-    def icdf(self, value) -> Tensor:
+    def icdf(self, value: Tensor) -> Tensor:
         """The quantile function."""
         return self.base_dist.icdf((value + 1) / 2)
 

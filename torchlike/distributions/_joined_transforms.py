@@ -1,6 +1,8 @@
 """Transforms of parts of a tensor along one dimension: of pieces of given lengths, or of single slices."""
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from .._functions import torch as F
 from . import constraints
 from .transforms import Transform
@@ -15,7 +17,7 @@ def _need(ok: bool, message: str) -> None:
 class _Joined(Transform):
     """transforms[i] of part i; subclasses say how a tensor is cut and joined."""
 
-    def __init__(self, tseq, dim=0, cache_size=0):
+    def __init__(self, tseq: Sequence[Transform], dim: int = 0, cache_size: int = 0) -> None:
         _need(all(isinstance(t, Transform) for t in tseq), "All elements of tseq must be Transform instances")
         super().__init__(cache_size)
         self.transforms, self.dim = [t.with_cache(cache_size) if cache_size else t for t in tseq], dim
@@ -41,7 +43,7 @@ class _Joined(Transform):
 class CatTransform(_Joined):
     """transforms[i] of the next lengths[i] elements along dim."""
 
-    def __init__(self, tseq, dim=0, lengths=None, cache_size=0):
+    def __init__(self, tseq: Sequence[Transform], dim: int = 0, lengths: Sequence[int] | None = None, cache_size: int = 0) -> None:
         super().__init__(tseq, dim, cache_size)
         self.lengths = [1] * len(self.transforms) if lengths is None else list(lengths)
         _need(len(self.lengths) == len(self.transforms), f"lengths ({len(self.lengths)}) must match transforms ({len(self.transforms)})")

@@ -1,6 +1,8 @@
 """The Bernoulli distribution."""
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from .._functions import torch as F
 from .._tensor import Size, Tensor
 from ..autograd.grad_mode import no_grad
@@ -18,7 +20,7 @@ class Bernoulli(BinaryParameters, ExponentialFamily):
     has_enumerate_support = True
     _mean_carrier_measure = 0
 
-    def __init__(self, probs=None, logits=None, validate_args=None):
+    def __init__(self, probs: Tensor | float | None = None, logits: Tensor | float | None = None, validate_args: bool | None = None) -> None:
         shape, = self._take(probs, logits)
         super().__init__(shape, validate_args=validate_args)
 
@@ -38,11 +40,11 @@ class Bernoulli(BinaryParameters, ExponentialFamily):
         """p (1 - p)."""
         return self.probs * (1 - self.probs)
 
-    def expand(self, batch_shape, _instance=None):
+    def expand(self, batch_shape: Sequence[int], _instance=None):
         """The distribution over a larger batch."""
         return self._expanded(Bernoulli, _instance, batch_shape, **self._expanded_parameters(batch_shape))
 
-    def sample(self, sample_shape=Size()) -> Tensor:
+    def sample(self, sample_shape: Sequence[int] = Size()) -> Tensor:
         """Zeros and ones."""
         with no_grad():
             return F["bernoulli"](self.probs.expand(self._extended_shape(sample_shape)))
@@ -50,7 +52,7 @@ class Bernoulli(BinaryParameters, ExponentialFamily):
     def _cross_entropy(self, logits, value):
         return softplus(logits) - logits * value
 
-    def log_prob(self, value) -> Tensor:
+    def log_prob(self, value: Tensor) -> Tensor:
         """x log p + (1 - x) log(1 - p)."""
         if self._validate_args:
             self._validate_sample(value)

@@ -1,6 +1,7 @@
 """The beta distribution."""
 from __future__ import annotations
 
+from collections.abc import Sequence
 from numbers import Real
 
 from .._functions import torch as F
@@ -19,7 +20,7 @@ class Beta(ExponentialFamily):
     support = constraints.unit_interval
     has_rsample = True
 
-    def __init__(self, concentration1, concentration0, validate_args=None):
+    def __init__(self, concentration1: Tensor | float, concentration0: Tensor | float, validate_args: bool | None = None) -> None:
         if isinstance(concentration1, Real) and isinstance(concentration0, Real):
             both = F["tensor"]([float(concentration1), float(concentration0)])
         else:
@@ -31,7 +32,7 @@ class Beta(ExponentialFamily):
         self._dirichlet = Dirichlet(both, validate_args=validate_args)
         super().__init__(self._dirichlet._batch_shape, validate_args=validate_args)
 
-    def expand(self, batch_shape, _instance=None):
+    def expand(self, batch_shape: Sequence[int], _instance=None):
         """The distribution over a larger batch."""
         return self._expanded(Beta, _instance, batch_shape, _dirichlet=self._dirichlet.expand(Size(batch_shape)))
 
@@ -61,11 +62,11 @@ class Beta(ExponentialFamily):
         s = self.concentration1 + self.concentration0
         return self.concentration1 * self.concentration0 / (s.pow(2) * (s + 1))
 
-    def rsample(self, sample_shape=()) -> Tensor:
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         """The first component of Dirichlet samples."""
         return self._dirichlet.rsample(sample_shape).select(-1, 0)
 
-    def log_prob(self, value) -> Tensor:
+    def log_prob(self, value: Tensor) -> Tensor:
         """The Dirichlet's at (x, 1 - x)."""
         if self._validate_args:
             self._validate_sample(value)

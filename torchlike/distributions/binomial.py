@@ -1,6 +1,8 @@
 """The binomial distribution."""
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from .._functions import torch as F
 from .._tensor import Size, Tensor
 from ..autograd.grad_mode import no_grad
@@ -16,12 +18,12 @@ class Binomial(BinaryParameters, Distribution):
     arg_constraints = {"total_count": constraints.nonnegative_integer, "probs": constraints.unit_interval, "logits": constraints.real}
     has_enumerate_support = True
 
-    def __init__(self, total_count=1, probs=None, logits=None, validate_args=None):
+    def __init__(self, total_count: Tensor | float = 1, probs: Tensor | float | None = None, logits: Tensor | float | None = None, validate_args: bool | None = None) -> None:
         self.total_count, shape = self._take(probs, logits, total_count)
         self.total_count = self.total_count.type_as(self._param)
         super().__init__(shape, validate_args=validate_args)
 
-    def expand(self, batch_shape, _instance=None):
+    def expand(self, batch_shape: Sequence[int], _instance=None):
         """The distribution over a larger batch."""
         return self._expanded(Binomial, _instance, batch_shape, total_count=self.total_count.expand(batch_shape),
                               **self._expanded_parameters(batch_shape))
@@ -46,13 +48,13 @@ class Binomial(BinaryParameters, Distribution):
         """n p (1 - p)."""
         return self.total_count * self.probs * (1 - self.probs)
 
-    def sample(self, sample_shape=Size()) -> Tensor:
+    def sample(self, sample_shape: Sequence[int] = Size()) -> Tensor:
         """Counts, as floating-point numbers."""
         shape = self._extended_shape(sample_shape)
         with no_grad():
             return F["binomial"](self.total_count.expand(shape), self.probs.expand(shape))
 
-    def log_prob(self, value) -> Tensor:
+    def log_prob(self, value: Tensor) -> Tensor:
         """log binom(n, x) + x logits - n softplus(logits)."""
         if self._validate_args:
             self._validate_sample(value)

@@ -1,6 +1,8 @@
 """The categorical distribution."""
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from .._functions import torch as F
 from .._tensor import Size, Tensor
 from ..autograd.grad_mode import no_grad
@@ -16,7 +18,7 @@ class Categorical(Distribution):
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
     has_enumerate_support = True
 
-    def __init__(self, probs=None, logits=None, validate_args=None):
+    def __init__(self, probs: Tensor | None = None, logits: Tensor | None = None, validate_args: bool | None = None) -> None:
         if (probs is None) == (logits is None):
             raise ValueError("Either `probs` or `logits` must be specified, but not both.")
         if probs is not None:
@@ -31,7 +33,7 @@ class Categorical(Distribution):
         self._num_events = self._param.size()[-1]
         super().__init__(self._param.size()[:-1], validate_args=validate_args)
 
-    def expand(self, batch_shape, _instance=None):
+    def expand(self, batch_shape: Sequence[int], _instance=None):
         """The distribution over a larger batch."""
         shape = Size((*batch_shape, self._num_events))
         made = {n: self.__dict__[n].expand(shape) for n in ("probs", "logits") if n in self.__dict__}
@@ -70,7 +72,7 @@ class Categorical(Distribution):
         """The likeliest index."""
         return self.probs.argmax(-1)
 
-    def sample(self, sample_shape=Size()) -> Tensor:
+    def sample(self, sample_shape: Sequence[int] = Size()) -> Tensor:
         """Indices (int64)."""
         shape = Size(sample_shape)
         with no_grad():
@@ -78,7 +80,7 @@ class Categorical(Distribution):
             drawn = F["multinomial"](probs, shape.numel(), True)
             return (drawn if shape.numel() == 1 else drawn.T).reshape(self._extended_shape(shape))
 
-    def log_prob(self, value) -> Tensor:
+    def log_prob(self, value: Tensor) -> Tensor:
         """The log-probability of the index."""
         if self._validate_args:
             self._validate_sample(value)

@@ -1,4 +1,9 @@
 """The chi-squared distribution."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from .._tensor import Tensor
 from . import constraints
 from .gamma import Gamma
 
@@ -8,10 +13,10 @@ class Chi2(Gamma):
 
     arg_constraints = {"df": constraints.positive}
 
-    def __init__(self, df, validate_args=None):
+    def __init__(self, df: Tensor | float, validate_args: bool | None = None) -> None:
         super().__init__(0.5 * df, 0.5, validate_args=validate_args)
 
-    def expand(self, batch_shape, _instance=None):
+    def expand(self, batch_shape: Sequence[int], _instance=None):
         """The distribution over a larger batch."""
         return super().expand(batch_shape, self._get_checked_instance(Chi2, _instance))
 

@@ -9,7 +9,7 @@ from . import constraints, transforms
 class ConstraintRegistry:
     """Maps classes of constraints to functions from a constraint to a transform."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self._registry = {}
 
     def register(self, constraint, factory=None):

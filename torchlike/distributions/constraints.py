@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -38,7 +39,7 @@ class Constraint:
 class _Dependent(Constraint):
     """A region that depends on other variables."""
 
-    def __init__(self, *, is_discrete=NotImplemented, event_dim=NotImplemented):
+    def __init__(self, *, is_discrete=NotImplemented, event_dim: int = NotImplemented) -> None:
         self._discrete, self._event_dim = is_discrete, event_dim
 
     @property
@@ -69,7 +70,7 @@ def is_dependent(constraint) -> bool:
 class _DependentProperty(property, _Dependent):
     """A property of a distribution that is a constraint; on the class it is a dependent constraint."""
 
-    def __init__(self, fn=None, *, is_discrete=NotImplemented, event_dim=NotImplemented):
+    def __init__(self, fn=None, *, is_discrete=NotImplemented, event_dim: int = NotImplemented) -> None:
         property.__init__(self, fn)
         _Dependent.__init__(self, is_discrete=is_discrete, event_dim=event_dim)
 
@@ -80,7 +81,7 @@ class _DependentProperty(property, _Dependent):
 class _IndependentConstraint(Constraint):
     """`base` holding over the last `reinterpreted_batch_ndims` dimensions at once."""
 
-    def __init__(self, base_constraint, reinterpreted_batch_ndims):
+    def __init__(self, base_constraint, reinterpreted_batch_ndims: int) -> None:
         self.base_constraint, self.reinterpreted_batch_ndims = base_constraint, reinterpreted_batch_ndims
 
     @property
@@ -109,7 +110,7 @@ class _IndependentConstraint(Constraint):
 class MixtureSameFamilyConstraint(Constraint):
     """The support that all components of a mixture have: `base_constraint` of values with a dimension for the components."""
 
-    def __init__(self, base_constraint):
+    def __init__(self, base_constraint) -> None:
         if not isinstance(base_constraint, Constraint):
             raise AssertionError(f"base_constraint must be a Constraint, got {type(base_constraint).__name__}")
         self.base_constraint = base_constraint
@@ -168,21 +169,21 @@ class _Bounded(Constraint):
 class _From(_Bounded):
     fields = ("lower_bound",)
 
-    def __init__(self, lower_bound):
+    def __init__(self, lower_bound) -> None:
         self.lower_bound = lower_bound
 
 
 class _UpTo(_Bounded):
     fields = ("upper_bound",)
 
-    def __init__(self, upper_bound):
+    def __init__(self, upper_bound) -> None:
         self.upper_bound = upper_bound
 
 
 class _Between(_Bounded):
     fields = ("lower_bound", "upper_bound")
 
-    def __init__(self, lower_bound, upper_bound):
+    def __init__(self, lower_bound, upper_bound) -> None:
         self.lower_bound, self.upper_bound = lower_bound, upper_bound
 
 
@@ -247,7 +248,7 @@ class _Simplex(Constraint):
 class _Multinomial(Constraint):
     is_discrete, event_dim = True, 1
 
-    def __init__(self, upper_bound):
+    def __init__(self, upper_bound) -> None:
         self.upper_bound = upper_bound
 
     def on_host(self):
@@ -314,7 +315,7 @@ class _PositiveSemidefinite(_Symmetric):
 class _Joined(Constraint):
     """cseq[i] for part i along dim."""
 
-    def __init__(self, cseq, dim=0):
+    def __init__(self, cseq, dim: int = 0) -> None:
         if not all(isinstance(c, Constraint) for c in cseq):
             raise AssertionError("All elements of cseq must be Constraint instances")
         self.cseq, self.dim = list(cseq), dim
@@ -334,7 +335,7 @@ class _Joined(Constraint):
 class _Cat(_Joined):
     """cseq[i] for the next lengths[i] elements."""
 
-    def __init__(self, cseq, dim=0, lengths=None):
+    def __init__(self, cseq, dim: int = 0, lengths: Sequence[int] | None = None) -> None:
         super().__init__(cseq, dim)
         self.lengths = [1] * len(self.cseq) if lengths is None else list(lengths)
         if len(self.lengths) != len(self.cseq):

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from .._functions import torch as F
 from .._tensor import Size, Tensor
@@ -23,7 +24,8 @@ class ContinuousBernoulli(BinaryParameters, ExponentialFamily):
     has_rsample = True
     _mean_carrier_measure = 0
 
-    def __init__(self, probs=None, logits=None, lims=(0.499, 0.501), validate_args=None):
+    def __init__(self, probs: Tensor | float | None = None, logits: Tensor | float | None = None, lims: tuple[float, float] = (0.499, 0.501),
+                 validate_args: bool | None = None) -> None:
         shape, = self._take(probs, logits)
         if probs is not None:
             if validate_args is not None and not self.arg_constraints["probs"].check(self.probs).all():
@@ -32,7 +34,7 @@ class ContinuousBernoulli(BinaryParameters, ExponentialFamily):
         self._lims = lims
         super().__init__(shape, validate_args=validate_args)
 
-    def expand(self, batch_shape, _instance=None):
+    def expand(self, batch_shape: Sequence[int], _instance=None):
         """The distribution over a larger batch."""
         return self._expanded(ContinuousBernoulli, _instance, batch_shape, _lims=self._lims, **self._expanded_parameters(batch_shape))
 
@@ -68,23 +70,23 @@ class ContinuousBernoulli(BinaryParameters, ExponentialFamily):
         exact = p * (p - 1) / (1 - 2 * p).pow(2) + 1 / ((-p).log1p() - p.log()).pow(2)
         return F["where"](away, exact, 1 / 12 - (1 / 15 - 128 / 945 * x) * x)
 
-    def sample(self, sample_shape=Size()) -> Tensor:
+    def sample(self, sample_shape: Sequence[int] = Size()) -> Tensor:
         """icdf of uniform numbers, without gradients."""
         with no_grad():
             return self.rsample(sample_shape)
 
-    def rsample(self, sample_shape=Size()) -> Tensor:
+    def rsample(self, sample_shape: Sequence[int] = Size()) -> Tensor:
         """icdf of uniform numbers."""
         return self.icdf(F["rand"](self._extended_shape(sample_shape), dtype=self.probs.dtype, device=self.probs.device))
 
-    def log_prob(self, value) -> Tensor:
+    def log_prob(self, value: Tensor) -> Tensor:
         """x log p + (1 - x) log(1 - p) + log C(p)."""
         if self._validate_args:
             self._validate_sample(value)
         logits, value = broadcast_all(self.logits, value)
         return logits * value - softplus(logits) + self._log_norm()
 
-    def cdf(self, value) -> Tensor:
+    def cdf(self, value: Tensor) -> Tensor:
         """(p^x (1 - p)^(1 - x) + p - 1) / (2p - 1), 0 below 0 and 1 above 1."""
         if self._validate_args:
             self._validate_sample(value)
@@ -92,7 +94,7 @@ class ContinuousBernoulli(BinaryParameters, ExponentialFamily):
         inside = F["where"](away, (p.pow(value) * (1 - p).pow(1 - value) + p - 1) / (2 * p - 1), value)
         return F["where"](value <= 0, 0.0, F["where"](value >= 1, 1.0, inside))
 
-    def icdf(self, value) -> Tensor:
+    def icdf(self, value: Tensor) -> Tensor:
         """(log(1 - p + u (2p - 1)) - log(1 - p)) / (log p - log(1 - p))."""
         away, p = self._away()
         low = (-p).log1p()

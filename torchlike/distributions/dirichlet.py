@@ -1,6 +1,8 @@
 """The Dirichlet distribution."""
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from .._functions import torch as F
 from .._tensor import Size, Tensor
 from . import constraints
@@ -14,22 +16,22 @@ class Dirichlet(ExponentialFamily):
     support = constraints.simplex
     has_rsample = True
 
-    def __init__(self, concentration, validate_args=None):
+    def __init__(self, concentration: Tensor, validate_args: bool | None = None) -> None:
         if concentration.dim() < 1:
             raise ValueError("`concentration` parameter must be at least one-dimensional.")
         self.concentration = concentration
         super().__init__(concentration.shape[:-1], concentration.shape[-1:], validate_args=validate_args)
 
-    def expand(self, batch_shape, _instance=None):
+    def expand(self, batch_shape: Sequence[int], _instance=None):
         """The distribution over a larger batch."""
         batch_shape = Size(batch_shape)
         return self._expanded(Dirichlet, _instance, batch_shape, concentration=self.concentration.expand(batch_shape + self.event_shape))
 
-    def rsample(self, sample_shape=()) -> Tensor:
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         """Normalised gamma samples."""
         return F["_sample_dirichlet"](self.concentration.expand(self._extended_shape(sample_shape)))
 
-    def log_prob(self, value) -> Tensor:
+    def log_prob(self, value: Tensor) -> Tensor:
         """sum (c - 1) log x + log Gamma(sum c) - sum log Gamma(c)."""
         if self._validate_args:
             self._validate_sample(value)

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -19,7 +20,7 @@ class Distribution:
     has_enumerate_support = False
     _validate_args = __debug__
 
-    def __init__(self, batch_shape=Size(), event_shape=Size(), validate_args=None):
+    def __init__(self, batch_shape: Sequence[int] = Size(), event_shape: Sequence[int] = Size(), validate_args: bool | None = None) -> None:
         self._batch_shape, self._event_shape = Size(batch_shape), Size(event_shape)
         if validate_args is not None:
             self._validate_args = validate_args
@@ -51,7 +52,7 @@ class Distribution:
             raise ValueError
         Distribution._validate_args = value
 
-    def expand(self, batch_shape, _instance=None):
+    def expand(self, batch_shape: Sequence[int], _instance=None):
         """The distribution with its batch dimensions expanded."""
         raise NotImplementedError
 
@@ -103,12 +104,12 @@ class Distribution:
         """The standard deviation."""
         return self.variance.sqrt()
 
-    def sample(self, sample_shape=Size()) -> Tensor:
+    def sample(self, sample_shape: Sequence[int] = Size()) -> Tensor:
         """Samples of shape sample_shape + batch_shape + event_shape, without gradients."""
         with no_grad():
             return self.rsample(sample_shape)
 
-    def rsample(self, sample_shape=Size()) -> Tensor:
+    def rsample(self, sample_shape: Sequence[int] = Size()) -> Tensor:
         """Samples through which gradients flow to the parameters."""
         raise NotImplementedError
 
@@ -117,15 +118,15 @@ class Distribution:
         warnings.warn("sample_n will be deprecated. Use .sample((n,)) instead", UserWarning, stacklevel=2)
         return self.sample(Size((n,)))
 
-    def log_prob(self, value) -> Tensor:
+    def log_prob(self, value: Tensor) -> Tensor:
         """The log of the density or mass at value."""
         raise NotImplementedError
 
-    def cdf(self, value) -> Tensor:
+    def cdf(self, value: Tensor) -> Tensor:
         """The cumulative distribution function at value."""
         raise NotImplementedError
 
-    def icdf(self, value) -> Tensor:
+    def icdf(self, value: Tensor) -> Tensor:
         """The inverse of cdf."""
         raise NotImplementedError
 

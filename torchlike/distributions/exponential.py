@@ -1,6 +1,8 @@
 """The exponential distribution."""
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from .._tensor import Size, Tensor
 from . import constraints
 from .distribution import ExponentialFamily
@@ -15,7 +17,7 @@ class Exponential(ExponentialFamily):
     has_rsample = True
     _mean_carrier_measure = 0
 
-    def __init__(self, rate, validate_args=None):
+    def __init__(self, rate: Tensor | float, validate_args: bool | None = None) -> None:
         self.rate, = broadcast_all(rate)
         super().__init__(Size() if scalar_parameters(rate) else self.rate.size(), validate_args=validate_args)
 
@@ -36,27 +38,27 @@ class Exponential(ExponentialFamily):
         """1 / rate^2."""
         return self.rate.pow(-2)
 
-    def expand(self, batch_shape, _instance=None):
+    def expand(self, batch_shape: Sequence[int], _instance=None):
         """The distribution over a larger batch."""
         return self._expanded(Exponential, _instance, batch_shape, rate=self.rate.expand(batch_shape))
 
-    def rsample(self, sample_shape=Size()) -> Tensor:
+    def rsample(self, sample_shape: Sequence[int] = Size()) -> Tensor:
         """Standard exponential numbers over the rate."""
         return self.rate.detach().new_empty(self._extended_shape(sample_shape)).exponential_() / self.rate
 
-    def log_prob(self, value) -> Tensor:
+    def log_prob(self, value: Tensor) -> Tensor:
         """log rate - rate x."""
         if self._validate_args:
             self._validate_sample(value)
         return self.rate.log() - self.rate * value
 
-    def cdf(self, value) -> Tensor:
+    def cdf(self, value: Tensor) -> Tensor:
         """1 - exp(-rate x)."""
         if self._validate_args:
             self._validate_sample(value)
         return 1 - (-self.rate * value).exp()
 
-    def icdf(self, value) -> Tensor:
+    def icdf(self, value: Tensor) -> Tensor:
         """-log(1 - p) / rate."""
         return -(-value).log1p() / self.rate
 

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from .._functions import torch as F
 from .._tensor import Size, Tensor
@@ -19,12 +20,12 @@ class FisherSnedecor(Distribution):
     support = constraints.positive
     has_rsample = True
 
-    def __init__(self, df1, df2, validate_args=None):
+    def __init__(self, df1: Tensor | float, df2: Tensor | float, validate_args: bool | None = None) -> None:
         self.df1, self.df2 = broadcast_all(df1, df2)
         self._gamma1, self._gamma2 = Gamma(self.df1 * 0.5, self.df1), Gamma(self.df2 * 0.5, self.df2)
         super().__init__(Size() if scalar_parameters(df1, df2) else self.df1.size(), validate_args=validate_args)
 
-    def expand(self, batch_shape, _instance=None):
+    def expand(self, batch_shape: Sequence[int], _instance=None):
         """The distribution over a larger batch."""
         made = {n: getattr(self, n).expand(batch_shape) for n in ("df1", "df2", "_gamma1", "_gamma2")}
         return self._expanded(FisherSnedecor, _instance, batch_shape, **made)
@@ -45,13 +46,13 @@ class FisherSnedecor(Distribution):
         a, b = self.df1, self.df2
         return F["where"](b > 4, 2 * b.pow(2) * (a + b - 2) / (a * (b - 2).pow(2) * (b - 4)), math.nan)
 
-    def rsample(self, sample_shape=Size()) -> Tensor:
+    def rsample(self, sample_shape: Sequence[int] = Size()) -> Tensor:
         """The ratio of two gamma samples."""
         above, below = self._gamma1.rsample(sample_shape).view(self._extended_shape(sample_shape)), self._gamma2.rsample(sample_shape)
         tiny = finfo(below.dtype).tiny
         return (above / below.clamp(min=tiny)).clamp(min=tiny)
 
-    def log_prob(self, value) -> Tensor:
+    def log_prob(self, value: Tensor) -> Tensor:
         """The density's logarithm."""
         if self._validate_args:
             self._validate_sample(value)

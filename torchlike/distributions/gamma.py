@@ -1,6 +1,8 @@
 """The gamma distribution."""
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from .._functions import torch as F
 from .._tensor import Size, Tensor
 from ..ops.queries import finfo
@@ -17,7 +19,7 @@ class Gamma(ExponentialFamily):
     has_rsample = True
     _mean_carrier_measure = 0
 
-    def __init__(self, concentration, rate, validate_args=None):
+    def __init__(self, concentration: Tensor | float, rate: Tensor | float, validate_args: bool | None = None) -> None:
         self.concentration, self.rate = broadcast_all(concentration, rate)
         super().__init__(Size() if scalar_parameters(concentration, rate) else self.concentration.size(), validate_args=validate_args)
 
@@ -36,18 +38,18 @@ class Gamma(ExponentialFamily):
         """concentration / rate^2."""
         return self.concentration / self.rate.pow(2)
 
-    def expand(self, batch_shape, _instance=None):
+    def expand(self, batch_shape: Sequence[int], _instance=None):
         """The distribution over a larger batch."""
         return self._expanded(Gamma, _instance, batch_shape, concentration=self.concentration.expand(batch_shape), rate=self.rate.expand(batch_shape))
 
-    def rsample(self, sample_shape=Size()) -> Tensor:
+    def rsample(self, sample_shape: Sequence[int] = Size()) -> Tensor:
         """Standard gamma samples over the rate."""
         shape = self._extended_shape(sample_shape)
         value = F["_standard_gamma"](self.concentration.expand(shape)) / self.rate.expand(shape)
         value.detach().clamp_(min=finfo(value.dtype).tiny)  # log_prob of an underflowed zero would be infinite
         return value
 
-    def log_prob(self, value) -> Tensor:
+    def log_prob(self, value: Tensor) -> Tensor:
         """c log rate + (c - 1) log x - rate x - log Gamma(c)."""
         value = F["as_tensor"](value, dtype=self.rate.dtype, device=self.rate.device)
         if self._validate_args:
@@ -55,7 +57,7 @@ class Gamma(ExponentialFamily):
         c = self.concentration
         return F["xlogy"](c, self.rate) + F["xlogy"](c - 1, value) - self.rate * value - c.lgamma()
 
-    def cdf(self, value) -> Tensor:
+    def cdf(self, value: Tensor) -> Tensor:
         """The regularized lower incomplete gamma function of rate x."""
         if self._validate_args:
             self._validate_sample(value)

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from .._functions import torch as F
 from .._tensor import Size, Tensor
@@ -16,11 +17,11 @@ class GeneralizedPareto(Distribution):
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive, "concentration": constraints.real}
     has_rsample = True
 
-    def __init__(self, loc, scale, concentration, validate_args=None):
+    def __init__(self, loc: Tensor | float, scale: Tensor | float, concentration: Tensor | float, validate_args: bool | None = None) -> None:
         self.loc, self.scale, self.concentration = broadcast_all(loc, scale, concentration)
         super().__init__(Size() if scalar_parameters(loc, scale, concentration) else self.loc.size(), validate_args=validate_args)
 
-    def expand(self, batch_shape, _instance=None):
+    def expand(self, batch_shape: Sequence[int], _instance=None):
         """The distribution over a larger batch."""
         made = {n: getattr(self, n).expand(batch_shape) for n in self.arg_constraints}
         return self._expanded(GeneralizedPareto, _instance, batch_shape, **made)
@@ -35,11 +36,11 @@ class GeneralizedPareto(Distribution):
         zero = F["isclose"](self.concentration, F["zeros_like"](self.concentration))
         return zero, F["where"](zero, 1.0, self.concentration)
 
-    def rsample(self, sample_shape=Size()) -> Tensor:
+    def rsample(self, sample_shape: Sequence[int] = Size()) -> Tensor:
         """icdf of uniform numbers."""
         return self.icdf(F["rand"](self._extended_shape(sample_shape), dtype=self.loc.dtype, device=self.loc.device))
 
-    def log_prob(self, value) -> Tensor:
+    def log_prob(self, value: Tensor) -> Tensor:
         """-log scale - (1 + 1 / c) log(1 + c z)."""
         if self._validate_args:
             self._validate_sample(value)
@@ -60,11 +61,11 @@ class GeneralizedPareto(Distribution):
         """log P(X <= x)."""
         return (-self.log_survival_function(value).exp()).log1p()
 
-    def cdf(self, value) -> Tensor:
+    def cdf(self, value: Tensor) -> Tensor:
         """P(X <= x)."""
         return self.log_cdf(value).exp()
 
-    def icdf(self, value) -> Tensor:
+    def icdf(self, value: Tensor) -> Tensor:
         """loc + scale ((1 - u)^-c - 1) / c."""
         zero, c = self._shape()
         log_left = (-value).log1p()

@@ -1,6 +1,8 @@
 """The geometric distribution."""
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from .._functions import torch as F
 from .._tensor import Size, Tensor
 from ..autograd.grad_mode import no_grad
@@ -18,7 +20,7 @@ class Geometric(BinaryParameters, Distribution):
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
     support = constraints.nonnegative_integer
 
-    def __init__(self, probs=None, logits=None, validate_args=None):
+    def __init__(self, probs: Tensor | float | None = None, logits: Tensor | float | None = None, validate_args: bool | None = None) -> None:
         shape, = self._take(probs, logits)
         super().__init__(shape, validate_args=validate_args)
         if self._validate_args and probs is not None and not (self.probs > 0).all():
@@ -26,7 +28,7 @@ class Geometric(BinaryParameters, Distribution):
             raise ValueError(f"Expected parameter probs ({type(self.probs).__name__} of shape {tuple(self.probs.shape)}) of distribution {self!r} "
                              f"to be positive but found invalid values:\n{bad}")
 
-    def expand(self, batch_shape, _instance=None):
+    def expand(self, batch_shape: Sequence[int], _instance=None):
         """The distribution over a larger batch."""
         return self._expanded(Geometric, _instance, batch_shape, **self._expanded_parameters(batch_shape))
 
@@ -45,13 +47,13 @@ class Geometric(BinaryParameters, Distribution):
         """(1 / p - 1) / p."""
         return (1.0 / self.probs - 1.0) / self.probs
 
-    def sample(self, sample_shape=Size()) -> Tensor:
+    def sample(self, sample_shape: Sequence[int] = Size()) -> Tensor:
         """floor(log u / log(1 - p))."""
         with no_grad():
             u = self.probs.detach().new_empty(self._extended_shape(sample_shape)).uniform_(finfo(self.probs.dtype).tiny, 1)
             return (u.log() / (-self.probs).log1p()).floor()
 
-    def log_prob(self, value) -> Tensor:
+    def log_prob(self, value: Tensor) -> Tensor:
         """x log(1 - p) + log p."""
         if self._validate_args:
             self._validate_sample(value)

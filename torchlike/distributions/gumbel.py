@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from .._functions import torch as F
 from .._tensor import Tensor
@@ -21,7 +22,7 @@ class Gumbel(TransformedDistribution):
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
     support = constraints.real
 
-    def __init__(self, loc, scale, validate_args=None):
+    def __init__(self, loc: Tensor | float, scale: Tensor | float, validate_args: bool | None = None) -> None:
         self.loc, self.scale = broadcast_all(loc, scale)
         limits = finfo(self.loc.dtype)
         if scalar_parameters(loc, scale):
@@ -31,13 +32,13 @@ class Gumbel(TransformedDistribution):
         parts = [ExpTransform().inv, AffineTransform(0, -F["ones_like"](self.scale)), ExpTransform().inv, AffineTransform(self.loc, -self.scale)]
         super().__init__(base, parts, validate_args=validate_args)
 
-    def expand(self, batch_shape, _instance=None):
+    def expand(self, batch_shape: Sequence[int], _instance=None):
         """The distribution over a larger batch."""
         new = self._get_checked_instance(Gumbel, _instance)
         new.loc, new.scale = self.loc.expand(batch_shape), self.scale.expand(batch_shape)
         return super().expand(batch_shape, _instance=new)
 
-    def log_prob(self, value) -> Tensor:
+    def log_prob(self, value: Tensor) -> Tensor:
         """-z - exp(-z) - log scale."""
         if self._validate_args:
             self._validate_sample(value)

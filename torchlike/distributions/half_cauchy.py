@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from .._functions import torch as F
 from .._tensor import Tensor
@@ -14,7 +15,7 @@ class HalfCauchy(Half):
 
     whole = Cauchy
 
-    def expand(self, batch_shape, _instance=None):
+    def expand(self, batch_shape: Sequence[int], _instance=None):
         """The distribution over a larger batch."""
         return super().expand(batch_shape, _instance=self._get_checked_instance(HalfCauchy, _instance))
 
@@ -28,7 +29,7 @@ class HalfCauchy(Half):
         """Infinite."""
         return self.base_dist.variance
 
-    def log_prob(self, value) -> Tensor:
+    def log_prob(self, value: Tensor) -> Tensor:
         """The Cauchy's, doubled; -inf below 0."""
         if self._validate_args:  # a number is no sample
             self._validate_sample(value)

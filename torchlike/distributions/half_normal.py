@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from .._tensor import Tensor
 from ._half import Half
@@ -13,7 +14,7 @@ class HalfNormal(Half):
 
     whole = Normal
 
-    def expand(self, batch_shape, _instance=None):
+    def expand(self, batch_shape: Sequence[int], _instance=None):
         """The distribution over a larger batch."""
         return super().expand(batch_shape, _instance=self._get_checked_instance(HalfNormal, _instance))
 

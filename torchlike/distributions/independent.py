@@ -1,6 +1,8 @@
 """Batch dimensions taken as event dimensions."""
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from .._tensor import Size, Tensor
 from . import constraints
 from .distribution import Distribution
@@ -12,7 +14,7 @@ class Independent(Distribution):
 
     arg_constraints: dict = {}
 
-    def __init__(self, base_distribution, reinterpreted_batch_ndims, validate_args=None):
+    def __init__(self, base_distribution: Distribution, reinterpreted_batch_ndims: int, validate_args: bool | None = None) -> None:
         n, batch = reinterpreted_batch_ndims, base_distribution.batch_shape
         if n > len(batch):
             raise ValueError(f"Expected reinterpreted_batch_ndims <= len(base_distribution.batch_shape), actual {n} vs {len(batch)}")
@@ -21,7 +23,7 @@ class Independent(Distribution):
         self.base_dist, self.reinterpreted_batch_ndims = base_distribution, n
         super().__init__(shape[:len(shape) - event], shape[len(shape) - event:], validate_args=validate_args)
 
-    def expand(self, batch_shape, _instance=None):
+    def expand(self, batch_shape: Sequence[int], _instance=None):
         """The distribution over a larger batch."""
         batch_shape = Size(batch_shape)
         base = self.base_dist.expand(batch_shape + self.event_shape[:self.reinterpreted_batch_ndims])
@@ -58,15 +60,15 @@ class Independent(Distribution):
         """The base's variance."""
         return self.base_dist.variance
 
-    def sample(self, sample_shape=Size()) -> Tensor:
+    def sample(self, sample_shape: Sequence[int] = Size()) -> Tensor:
         """The base's samples."""
         return self.base_dist.sample(sample_shape)
 
-    def rsample(self, sample_shape=Size()) -> Tensor:
+    def rsample(self, sample_shape: Sequence[int] = Size()) -> Tensor:
         """The base's samples, with gradients."""
         return self.base_dist.rsample(sample_shape)
 
-    def log_prob(self, value) -> Tensor:
+    def log_prob(self, value: Tensor) -> Tensor:
         """The base's log_prob summed over the reinterpreted dimensions."""
         return sum_rightmost(self.base_dist.log_prob(value), self.reinterpreted_batch_ndims)
 

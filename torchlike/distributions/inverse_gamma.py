@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from .._functions import torch as F
 from .._tensor import Tensor
@@ -18,11 +19,11 @@ class InverseGamma(TransformedDistribution):
     support = constraints.positive
     has_rsample = True
 
-    def __init__(self, concentration, rate, validate_args=None):
+    def __init__(self, concentration: Tensor | float, rate: Tensor | float, validate_args: bool | None = None) -> None:
         base = Gamma(concentration, rate, validate_args=validate_args)
         super().__init__(base, PowerTransform(-F["ones"]((), dtype=base.rate.dtype, device=base.rate.device)), validate_args=validate_args)
 
-    def expand(self, batch_shape, _instance=None):
+    def expand(self, batch_shape: Sequence[int], _instance=None):
         """The distribution over a larger batch."""
         return super().expand(batch_shape, _instance=self._get_checked_instance(InverseGamma, _instance))
 

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from .._functions import torch as F
 from .._tensor import Size, Tensor
@@ -19,7 +20,7 @@ class LKJCholesky(Distribution):
     arg_constraints = {"concentration": constraints.positive}
     support = constraints.corr_cholesky
 
-    def __init__(self, dim, concentration=1.0, validate_args=None):
+    def __init__(self, dim: int, concentration: Tensor | float = 1.0, validate_args: bool | None = None) -> None:
         if dim < 2:
             raise ValueError(f"Expected dim to be an integer greater than or equal to 2. Found dim={dim}.")
         self.dim = dim
@@ -29,13 +30,13 @@ class LKJCholesky(Distribution):
         self._beta = Beta(row + 0.5, (self.concentration + 0.5 * (dim - 2)).unsqueeze(-1) - 0.5 * row)
         super().__init__(self.concentration.size(), (dim, dim), validate_args=validate_args)
 
-    def expand(self, batch_shape, _instance=None):
+    def expand(self, batch_shape: Sequence[int], _instance=None):
         """The distribution over a larger batch."""
         batch_shape = Size(batch_shape)
         return self._expanded(LKJCholesky, _instance, batch_shape, dim=self.dim, concentration=self.concentration.expand(batch_shape),
                               _beta=self._beta.expand(batch_shape + (self.dim,)))
 
-    def sample(self, sample_shape=Size()) -> Tensor:
+    def sample(self, sample_shape: Sequence[int] = Size()) -> Tensor:
         """The onion method: row i is a direction on a sphere, its squared length beta distributed; the rest is on the diagonal."""
         with no_grad():
             length = self._beta.sample(sample_shape).unsqueeze(-1).sqrt()
@@ -45,7 +46,7 @@ class LKJCholesky(Distribution):
             rest = (1 - below.pow(2).sum(-1)).clamp(min=finfo(below.dtype).tiny).sqrt()
             return below + rest.diag_embed()
 
-    def log_prob(self, value) -> Tensor:
+    def log_prob(self, value: Tensor) -> Tensor:
         """The sum of (2 (concentration - 1) + dim - i) log L_ii over rows i > 1, less the normalizer (LKJ 2009, p. 1999)."""
         if self._validate_args:
             self._validate_sample(value)

@@ -1,6 +1,8 @@
 """The log-normal distribution."""
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from .._tensor import Tensor
 from . import constraints
 from .normal import Normal
@@ -15,10 +17,10 @@ class LogNormal(TransformedDistribution):
     support = constraints.positive
     has_rsample = True
 
-    def __init__(self, loc, scale, validate_args=None):
+    def __init__(self, loc: Tensor | float, scale: Tensor | float, validate_args: bool | None = None) -> None:
         super().__init__(Normal(loc, scale, validate_args=validate_args), ExpTransform(), validate_args=validate_args)
 
-    def expand(self, batch_shape, _instance=None):
+    def expand(self, batch_shape: Sequence[int], _instance=None):
         """The distribution over a larger batch."""
         return super().expand(batch_shape, _instance=self._get_checked_instance(LogNormal, _instance))
 

@@ -1,6 +1,9 @@
 """The logistic-normal distribution."""
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from .._tensor import Tensor
 from . import constraints
 from .normal import Normal
 from .transformed_distribution import TransformedDistribution
@@ -14,11 +17,11 @@ class LogisticNormal(TransformedDistribution):
     support = constraints.simplex
     has_rsample = True
 
-    def __init__(self, loc, scale, validate_args=None):
+    def __init__(self, loc: Tensor | float, scale: Tensor | float, validate_args: bool | None = None) -> None:
         base = Normal(loc, scale, validate_args=validate_args)
         super().__init__(base if base.batch_shape else base.expand([1]), StickBreakingTransform(), validate_args=validate_args)
 
-    def expand(self, batch_shape, _instance=None):
+    def expand(self, batch_shape: Sequence[int], _instance=None):
         """The distribution over a larger batch."""
         return super().expand(batch_shape, _instance=self._get_checked_instance(LogisticNormal, _instance))
 

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from .. import linalg
 from .._functions import torch as F
@@ -24,7 +25,7 @@ class LowRankMultivariateNormal(Distribution):
     support = constraints.real_vector
     has_rsample = True
 
-    def __init__(self, loc, cov_factor, cov_diag, validate_args=None):
+    def __init__(self, loc: Tensor, cov_factor: Tensor, cov_diag: Tensor, validate_args: bool | None = None) -> None:
         if loc.dim() < 1:
             raise ValueError("loc must be at least one-dimensional.")
         event = loc.shape[-1:]
@@ -44,7 +45,7 @@ class LowRankMultivariateNormal(Distribution):
         self._small = linalg.cholesky(eye + self._scaled() @ cov_factor)
         super().__init__(batch, event, validate_args=validate_args)
 
-    def expand(self, batch_shape, _instance=None):
+    def expand(self, batch_shape: Sequence[int], _instance=None):
         """The distribution over a larger batch."""
         vector = Size(batch_shape) + self.event_shape
         return self._expanded(LowRankMultivariateNormal, _instance, batch_shape, loc=self.loc.expand(vector), cov_diag=self.cov_diag.expand(vector),
@@ -102,14 +103,14 @@ class LowRankMultivariateNormal(Distribution):
         a = self._correction()
         return (self._diagonal.reciprocal().diag_embed() - a.mT @ a).expand(self._batch_shape + self._event_shape + self._event_shape)
 
-    def rsample(self, sample_shape=Size()) -> Tensor:
+    def rsample(self, sample_shape: Sequence[int] = Size()) -> Tensor:
         """loc + W u + D^1/2 v, u and v standard normal."""
         shape = self._extended_shape(sample_shape)
         u = standard_normal(shape[:-1] + self.cov_factor.shape[-1:], self.loc.dtype, self.loc.device)
         v = standard_normal(shape, self.loc.dtype, self.loc.device)
         return self.loc + (self._factor @ u.unsqueeze(-1)).squeeze(-1) + self._diagonal.sqrt() * v
 
-    def log_prob(self, value) -> Tensor:
+    def log_prob(self, value: Tensor) -> Tensor:
         """-(n log 2 pi + log det + squared distance) / 2."""
         if self._validate_args:
             self._validate_sample(value)

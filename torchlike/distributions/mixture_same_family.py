@@ -1,6 +1,8 @@
 """Mixtures of distributions of one family."""
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from .._tensor import Size, Tensor
 from ..autograd.grad_mode import no_grad
 from . import constraints
@@ -13,7 +15,7 @@ class MixtureSameFamily(Distribution):
 
     arg_constraints: dict = {}
 
-    def __init__(self, mixture_distribution, component_distribution, validate_args=None):
+    def __init__(self, mixture_distribution: Categorical, component_distribution: Distribution, validate_args: bool | None = None) -> None:
         mixture, component = mixture_distribution, component_distribution
         if not isinstance(mixture, Categorical):
             raise ValueError(" The Mixture distribution needs to be an  instance of torch.distributions.Categorical")
@@ -31,7 +33,7 @@ class MixtureSameFamily(Distribution):
         self._event_ndims = len(component.event_shape)
         super().__init__(batch, component.event_shape, validate_args=validate_args)
 
-    def expand(self, batch_shape, _instance=None):
+    def expand(self, batch_shape: Sequence[int], _instance=None):
         """The distribution over a larger batch."""
         batch_shape = Size(batch_shape)
         return self._expanded(MixtureSameFamily, _instance, batch_shape, _num_component=self._num_component, _event_ndims=self._event_ndims,
@@ -80,7 +82,7 @@ class MixtureSameFamily(Distribution):
         each = self.component_distribution.log_prob(self._pad(x))
         return (each + self.mixture_distribution.logits.log_softmax(-1)).logsumexp(-1)
 
-    def sample(self, sample_shape=Size()) -> Tensor:
+    def sample(self, sample_shape: Sequence[int] = Size()) -> Tensor:
         """A sample of the component that the mixture draws."""
         with no_grad():
             chosen = self.mixture_distribution.sample(sample_shape)

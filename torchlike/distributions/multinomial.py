@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from .._functions import torch as F
 from .._tensor import Size, Tensor
@@ -19,7 +20,7 @@ class Multinomial(OverCategorical, Distribution):
 
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
 
-    def __init__(self, total_count=1, probs=None, logits=None, validate_args=None):
+    def __init__(self, total_count: int = 1, probs: Tensor | None = None, logits: Tensor | None = None, validate_args: bool | None = None) -> None:
         if not isinstance(total_count, int):
             raise NotImplementedError("inhomogeneous total_count is not supported")
         self.total_count = total_count
@@ -27,7 +28,7 @@ class Multinomial(OverCategorical, Distribution):
         self._binomial = Binomial(total_count=total_count, probs=self.probs)
         super().__init__(self._categorical.batch_shape, self._categorical.param_shape[-1:], validate_args=validate_args)
 
-    def expand(self, batch_shape, _instance=None):
+    def expand(self, batch_shape: Sequence[int], _instance=None):
         """The distribution over a larger batch."""
         batch_shape = Size(batch_shape)
         return self._expanded(Multinomial, _instance, batch_shape, total_count=self.total_count, _categorical=self._categorical.expand(batch_shape),
@@ -48,7 +49,7 @@ class Multinomial(OverCategorical, Distribution):
         """n p (1 - p)."""
         return self.total_count * self.probs * (1 - self.probs)
 
-    def sample(self, sample_shape=Size()) -> Tensor:
+    def sample(self, sample_shape: Sequence[int] = Size()) -> Tensor:
         """Counts of total_count classes."""
         shape = Size(sample_shape)
         with no_grad():
@@ -57,7 +58,7 @@ class Multinomial(OverCategorical, Distribution):
             counts = F["zeros"](self._extended_shape(shape), dtype=self.probs.dtype, device=self.probs.device)
             return counts.scatter_add(-1, drawn, F["ones_like"](drawn, dtype=counts.dtype))
 
-    def log_prob(self, value) -> Tensor:
+    def log_prob(self, value: Tensor) -> Tensor:
         """log n! - sum log x! + sum x log p."""
         if self._validate_args:
             self._validate_sample(value)

@@ -1,6 +1,8 @@
 """One-hot categorical distributions."""
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from .._functions import torch as F
 from .._tensor import Size, Tensor
 from . import constraints
@@ -16,11 +18,11 @@ class OneHotCategorical(OverCategorical, Distribution):
     support = constraints.one_hot
     has_enumerate_support = True
 
-    def __init__(self, probs=None, logits=None, validate_args=None):
+    def __init__(self, probs: Tensor | None = None, logits: Tensor | None = None, validate_args: bool | None = None) -> None:
         self._categorical = Categorical(probs, logits)
         super().__init__(self._categorical.batch_shape, self._categorical.param_shape[-1:], validate_args=validate_args)
 
-    def expand(self, batch_shape, _instance=None):
+    def expand(self, batch_shape: Sequence[int], _instance=None):
         """The distribution over a larger batch."""
         batch_shape = Size(batch_shape)
         return self._expanded(OneHotCategorical, _instance, batch_shape, _categorical=self._categorical.expand(batch_shape))
@@ -43,11 +45,11 @@ class OneHotCategorical(OverCategorical, Distribution):
     def _one_hot(self, index):
         return (index.unsqueeze(-1) == F["arange"](self._categorical._num_events, device=index.device)).long()
 
-    def sample(self, sample_shape=Size()) -> Tensor:
+    def sample(self, sample_shape: Sequence[int] = Size()) -> Tensor:
         """One-hot vectors, of the parameter's dtype."""
         return self._one_hot(self._categorical.sample(sample_shape)).to(self.probs.dtype)
 
-    def log_prob(self, value) -> Tensor:
+    def log_prob(self, value: Tensor) -> Tensor:
         """The log-probability of the class."""
         if self._validate_args:
             self._validate_sample(value)
@@ -69,6 +71,6 @@ class OneHotCategoricalStraightThrough(OneHotCategorical):
 
     has_rsample = True
 
-    def rsample(self, sample_shape=Size()) -> Tensor:
+    def rsample(self, sample_shape: Sequence[int] = Size()) -> Tensor:
         """sample + (probs - probs.detach())."""
         return self.sample(sample_shape) + (self.probs - self.probs.detach())

@@ -1,6 +1,8 @@
 """The Poisson distribution."""
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from .._functions import torch as F
 from .._tensor import Size, Tensor
 from ..autograd.grad_mode import no_grad
@@ -15,11 +17,11 @@ class Poisson(ExponentialFamily):
     arg_constraints = {"rate": constraints.nonnegative}
     support = constraints.nonnegative_integer
 
-    def __init__(self, rate, validate_args=None):
+    def __init__(self, rate: Tensor | float, validate_args: bool | None = None) -> None:
         self.rate, = broadcast_all(rate)
         super().__init__(Size() if scalar_parameters(rate) else self.rate.size(), validate_args=validate_args)
 
-    def expand(self, batch_shape, _instance=None):
+    def expand(self, batch_shape: Sequence[int], _instance=None):
         """The distribution over a larger batch."""
         return self._expanded(Poisson, _instance, batch_shape, rate=self.rate.expand(batch_shape))
 
@@ -35,12 +37,12 @@ class Poisson(ExponentialFamily):
         """rate, rounded down."""
         return self.rate.floor()
 
-    def sample(self, sample_shape=Size()) -> Tensor:
+    def sample(self, sample_shape: Sequence[int] = Size()) -> Tensor:
         """Counts, as floating-point numbers."""
         with no_grad():
             return F["poisson"](self.rate.expand(self._extended_shape(sample_shape)))
 
-    def log_prob(self, value) -> Tensor:
+    def log_prob(self, value: Tensor) -> Tensor:
         """x log rate - rate - log x!."""
         if self._validate_args:
             self._validate_sample(value)

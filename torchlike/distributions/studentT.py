@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from .._functions import torch as F
 from .._tensor import Size, Tensor
@@ -18,12 +19,12 @@ class StudentT(Distribution):
     support = constraints.real
     has_rsample = True
 
-    def __init__(self, df, loc=0.0, scale=1.0, validate_args=None):
+    def __init__(self, df: Tensor | float, loc: Tensor | float = 0.0, scale: Tensor | float = 1.0, validate_args: bool | None = None) -> None:
         self.df, self.loc, self.scale = broadcast_all(df, loc, scale)
         self._chi2 = Chi2(self.df)
         super().__init__(Size() if scalar_parameters(df, loc, scale) else self.df.size(), validate_args=validate_args)
 
-    def expand(self, batch_shape, _instance=None):
+    def expand(self, batch_shape: Sequence[int], _instance=None):
         """The distribution over a larger batch."""
         made = {n: getattr(self, n).expand(batch_shape) for n in ("df", "loc", "scale", "_chi2")}
         return self._expanded(StudentT, _instance, batch_shape, **made)
@@ -44,13 +45,13 @@ class StudentT(Distribution):
         finite = self.scale.pow(2) * self.df / (self.df - 2)
         return F["where"](self.df > 2, finite, F["where"](self.df > 1, math.inf, math.nan).to(finite.dtype))
 
-    def rsample(self, sample_shape=Size()) -> Tensor:
+    def rsample(self, sample_shape: Sequence[int] = Size()) -> Tensor:
         """Normals over the root of chi-squared numbers."""
         shape = self._extended_shape(sample_shape)
         x = standard_normal(shape, self.df.dtype, self.df.device)
         return self.loc + self.scale * (x * (self._chi2.rsample(sample_shape) / self.df).rsqrt())
 
-    def log_prob(self, value) -> Tensor:
+    def log_prob(self, value: Tensor) -> Tensor:
         """-(df + 1) / 2 log(1 + z^2 / df) and what normalises it."""
         if self._validate_args:
             self._validate_sample(value)

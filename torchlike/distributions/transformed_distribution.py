@@ -1,6 +1,8 @@
 """Distributions pushed through transforms."""
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from .._tensor import Size, Tensor
 from ..autograd.grad_mode import no_grad
 from . import constraints
@@ -15,7 +17,7 @@ class TransformedDistribution(Distribution):
 
     arg_constraints: dict = {}
 
-    def __init__(self, base_distribution, transforms, validate_args=None):
+    def __init__(self, base_distribution: Distribution, transforms: Transform | list[Transform], validate_args: bool | None = None) -> None:
         if isinstance(transforms, Transform):
             self.transforms = [transforms]
         elif isinstance(transforms, list):
@@ -38,7 +40,7 @@ class TransformedDistribution(Distribution):
         event = max(chain.codomain.event_dim, chain.codomain.event_dim + len(base.event_shape) - chain.domain.event_dim)
         super().__init__(out[:len(out) - event], out[len(out) - event:], validate_args=validate_args)
 
-    def expand(self, batch_shape, _instance=None):
+    def expand(self, batch_shape: Sequence[int], _instance=None):
         """The distribution over a larger batch."""
         batch_shape = Size(batch_shape)
         shape = ComposeTransform(self.transforms).inverse_shape(batch_shape + self.event_shape)
@@ -64,16 +66,16 @@ class TransformedDistribution(Distribution):
             x = t(x)
         return x
 
-    def sample(self, sample_shape=Size()) -> Tensor:
+    def sample(self, sample_shape: Sequence[int] = Size()) -> Tensor:
         """Transformed samples of the base."""
         with no_grad():
             return self._through(self.base_dist.sample(sample_shape))
 
-    def rsample(self, sample_shape=Size()) -> Tensor:
+    def rsample(self, sample_shape: Sequence[int] = Size()) -> Tensor:
         """Transformed samples of the base, with gradients."""
         return self._through(self.base_dist.rsample(sample_shape))
 
-    def log_prob(self, value) -> Tensor:
+    def log_prob(self, value: Tensor) -> Tensor:
         """The base's log_prob of the inverse, less log |det J| (change of variables)."""
         if self._validate_args:
             self._validate_sample(value)
@@ -92,7 +94,7 @@ class TransformedDistribution(Distribution):
             sign = sign * t.sign
         return value if isinstance(sign, int) and sign == 1 else sign * (value - 0.5) + 0.5
 
-    def cdf(self, value) -> Tensor:
+    def cdf(self, value: Tensor) -> Tensor:
         """The base's cdf of the inverse."""
         for t in reversed(self.transforms):
             value = t.inv(value)
@@ -100,6 +102,6 @@ class TransformedDistribution(Distribution):
             self.base_dist._validate_sample(value)
         return self._monotonic(self.base_dist.cdf(value))
 
-    def icdf(self, value) -> Tensor:
+    def icdf(self, value: Tensor) -> Tensor:
         """The transformed quantiles of the base."""
         return self._through(self.base_dist.icdf(self._monotonic(value)))

@@ -3,11 +3,13 @@ from __future__ import annotations
 
 import math
 import weakref
+from collections.abc import Sequence
 
 from .._functions import torch as F
-from .._tensor import Size
+from .._tensor import Size, Tensor
 from ..ops.queries import finfo
 from . import constraints
+from .distribution import Distribution
 from .utils import broadcast_all, softplus, sum_rightmost
 
 __all__ = [
@@ -26,7 +28,7 @@ class Transform:
     domain: constraints.Constraint
     codomain: constraints.Constraint
 
-    def __init__(self, cache_size: int = 0):
+    def __init__(self, cache_size: int = 0) -> None:
         if cache_size not in (0, 1):
             raise ValueError("cache_size must be 0 or 1")
         self._cache_size, self._inv, self._cached_x_y = cache_size, None, (None, None)
@@ -108,7 +110,7 @@ class Transform:
 
 
 class _InverseTransform(Transform):
-    def __init__(self, transform):
+    def __init__(self, transform) -> None:
         super().__init__(transform._cache_size)
         self._inv = lambda: transform
 
@@ -152,7 +154,7 @@ class _InverseTransform(Transform):
 class ComposeTransform(Transform):
     """parts[-1](...(parts[0](x)))."""
 
-    def __init__(self, parts, cache_size: int = 0):
+    def __init__(self, parts: list[Transform], cache_size: int = 0) -> None:
         if cache_size:
             parts = [p.with_cache(cache_size) for p in parts]
         super().__init__(cache_size)
@@ -248,7 +250,7 @@ def _need_dims(there, needed):
 class IndependentTransform(Transform):
     """`base_transform` with further dimensions judged as part of each event."""
 
-    def __init__(self, base_transform, reinterpreted_batch_ndims, cache_size=0):
+    def __init__(self, base_transform: Transform, reinterpreted_batch_ndims: int, cache_size: int = 0) -> None:
         super().__init__(cache_size)
         self.base_transform, self.reinterpreted_batch_ndims = base_transform.with_cache(cache_size), reinterpreted_batch_ndims
 
@@ -312,7 +314,7 @@ class PowerTransform(Transform):
     domain = codomain = constraints.positive
     bijective = True
 
-    def __init__(self, exponent, cache_size=0):
+    def __init__(self, exponent: Tensor | float, cache_size: int = 0) -> None:
         super().__init__(cache_size)
         self.exponent, = broadcast_all(exponent)
 
@@ -413,7 +415,7 @@ class AffineTransform(Transform):
 
     bijective = True
 
-    def __init__(self, loc, scale, event_dim=0, cache_size=0):
+    def __init__(self, loc: Tensor | float, scale: Tensor | float, event_dim: int = 0, cache_size: int = 0) -> None:
         super().__init__(cache_size)
         self.loc, self.scale, self._event_dim = loc, scale, event_dim
 
@@ -534,7 +536,7 @@ class ReshapeTransform(Transform):
 
     bijective = True
 
-    def __init__(self, in_shape, out_shape, cache_size=0):
+    def __init__(self, in_shape: Sequence[int], out_shape: Sequence[int], cache_size: int = 0) -> None:
         self.in_shape, self.out_shape = Size(in_shape), Size(out_shape)
         if self.in_shape.numel() != self.out_shape.numel():
             raise ValueError("in_shape, out_shape have different numbers of elements")
@@ -575,7 +577,7 @@ class CumulativeDistributionTransform(Transform):
 
     bijective, codomain, sign = True, constraints.unit_interval, 1
 
-    def __init__(self, distribution, cache_size=0):
+    def __init__(self, distribution: Distribution, cache_size: int = 0) -> None:
         super().__init__(cache_size)
         self.distribution = distribution
 

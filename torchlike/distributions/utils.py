@@ -83,7 +83,7 @@ def vec_to_tril_matrix(vec: Tensor, diag: int = 0) -> Tensor:
 class lazy_property:
     """A property computed at its first use (with gradients), then an attribute."""
 
-    def __init__(self, wrapped):
+    def __init__(self, wrapped) -> None:
         self.wrapped, self.__doc__, self.__name__ = wrapped, wrapped.__doc__, wrapped.__name__
 
     def __get__(self, instance, owner=None):

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from .. import special
 from .._core import dtype as dt
@@ -19,11 +20,11 @@ class VonMises(Distribution):
     arg_constraints = {"loc": constraints.real, "concentration": constraints.positive}
     support = constraints.real
 
-    def __init__(self, loc, concentration, validate_args=None):
+    def __init__(self, loc: Tensor | float, concentration: Tensor | float, validate_args: bool | None = None) -> None:
         self.loc, self.concentration = broadcast_all(loc, concentration)
         super().__init__(self.loc.shape, validate_args=validate_args)
 
-    def expand(self, batch_shape, _instance=None):
+    def expand(self, batch_shape: Sequence[int], _instance=None):
         """The distribution over a larger batch."""
         return self._expanded(VonMises, _instance, batch_shape, loc=self.loc.expand(batch_shape), concentration=self.concentration.expand(batch_shape))
 
@@ -39,14 +40,14 @@ class VonMises(Distribution):
         """The circular variance, 1 - I1(concentration) / I0(concentration)."""
         return 1 - special.i1e(self.concentration) / special.i0e(self.concentration)
 
-    def log_prob(self, value) -> Tensor:
+    def log_prob(self, value: Tensor) -> Tensor:
         """concentration cos(x - loc) - log(2 pi I0(concentration))."""
         if self._validate_args:
             self._validate_sample(value)
         log_i0 = special.i0e(self.concentration).log() + self.concentration
         return self.concentration * (value - self.loc).cos() - math.log(2 * math.pi) - log_i0
 
-    def sample(self, sample_shape=Size()) -> Tensor:
+    def sample(self, sample_shape: Sequence[int] = Size()) -> Tensor:
         """Best and Fisher, 1979: angles from a wrapped Cauchy distribution, each accepted or drawn again. In float64, where the
         acceptance of small concentrations does not cancel."""
         with no_grad():

@@ -1,6 +1,8 @@
 """The Weibull distribution."""
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from .._functions import torch as F
 from .._tensor import Tensor
 from . import constraints
@@ -17,14 +19,14 @@ class Weibull(TransformedDistribution):
     arg_constraints = {"scale": constraints.positive, "concentration": constraints.positive}
     support = constraints.positive
 
-    def __init__(self, scale, concentration, validate_args=None):
+    def __init__(self, scale: Tensor | float, concentration: Tensor | float, validate_args: bool | None = None) -> None:
         self.scale, self.concentration = broadcast_all(scale, concentration)
         self.concentration_reciprocal = self.concentration.reciprocal()
         base = Exponential(F["ones_like"](self.scale), validate_args=validate_args)
         parts = [PowerTransform(self.concentration_reciprocal), AffineTransform(0, self.scale)]
         super().__init__(base, parts, validate_args=validate_args)
 
-    def expand(self, batch_shape, _instance=None):
+    def expand(self, batch_shape: Sequence[int], _instance=None):
         """The distribution over a larger batch."""
         new = self._get_checked_instance(Weibull, _instance)
         new.scale, new.concentration = self.scale.expand(batch_shape), self.concentration.expand(batch_shape)

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Sequence
 from numbers import Number
 
 from .. import linalg
@@ -29,7 +30,8 @@ class Wishart(ExponentialFamily):
         return {"covariance_matrix": constraints.positive_definite, "precision_matrix": constraints.positive_definite,
                 "scale_tril": constraints.lower_cholesky, "df": constraints.greater_than(self.event_shape[-1] - 1)}
 
-    def __init__(self, df, covariance_matrix=None, precision_matrix=None, scale_tril=None, validate_args=None):
+    def __init__(self, df: Tensor | float, covariance_matrix: Tensor | None = None, precision_matrix: Tensor | None = None, scale_tril: Tensor | None = None,
+                 validate_args: bool | None = None) -> None:
         given = [(n, m) for n, m in zip(_NAMES, (covariance_matrix, precision_matrix, scale_tril)) if m is not None]
         if len(given) != 1:
             raise AssertionError("Exactly one of covariance_matrix or precision_matrix or scale_tril may be specified.")
@@ -54,7 +56,7 @@ class Wishart(ExponentialFamily):
         else:
             self._unbroadcasted_scale_tril = linalg.cholesky(matrix) if name == "covariance_matrix" else _precision_to_scale_tril(matrix)
 
-    def expand(self, batch_shape, _instance=None):
+    def expand(self, batch_shape: Sequence[int], _instance=None):
         """The distribution over a larger batch."""
         square = Size(batch_shape) + self.event_shape
         made = {n: self.__dict__[n].expand(square) for n in _NAMES if n in self.__dict__}
@@ -107,7 +109,7 @@ class Wishart(ExponentialFamily):
     def _any_of_batch(self, found):
         return found.any(tuple(range(-len(self._batch_shape), 0))) if self._batch_shape else found
 
-    def rsample(self, sample_shape=Size(), max_try_correction=None) -> Tensor:
+    def rsample(self, sample_shape: Sequence[int] = Size(), max_try_correction=None) -> Tensor:
         """Samples by Bartlett's decomposition. Singular ones are drawn again, max_try_correction (10) times; before that, as in torch,
         the first draw of those that are not singular is replaced: the same seed gives the same numbers."""
         sample = self._bartlett_sampling(Size(sample_shape))
@@ -127,7 +129,7 @@ class Wishart(ExponentialFamily):
         """n log 2 / 2 + log det L."""
         return self._event_shape[-1] * math.log(2) / 2 + _half_log_det(self._unbroadcasted_scale_tril)
 
-    def log_prob(self, value) -> Tensor:
+    def log_prob(self, value: Tensor) -> Tensor:
         """(df - n - 1) / 2 log det X - tr(V^-1 X) / 2 - df log(2^(n/2) det L) - log Gamma_n(df / 2)."""
         if self._validate_args:
             self._validate_sample(value)

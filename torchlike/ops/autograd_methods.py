@@ -4,18 +4,15 @@ from __future__ import annotations
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from .._core import dtype as dt
 from .._core.errors import class_name
 from .._core.grad_mode import mode
 from .._core.graph import AccumulateGrad, _handle
+from .._core.hook_handles import RemovableHandle
 from .._public import public
 from .._tensor import Tensor
 from ..autograd import anomaly_mode, engine
-
-if TYPE_CHECKING:
-    from ..utils.hooks import RemovableHandle
 
 
 @public(function=False)

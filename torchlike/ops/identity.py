@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from numbers import Number
 
 import numpy as np
@@ -334,7 +334,7 @@ def sum_to_size(self, *size) -> Tensor:
     return self.sum(dims, keepdim=True).reshape(shape) if dims else self
 
 
-def dim_order(self, *, ambiguity_check=False) -> tuple[int, ...]:
+def dim_order(self, *, ambiguity_check: bool | Sequence[memory_format] = False) -> tuple[int, ...]:
     """The dimensions from the outermost in memory to the innermost."""
     formats = ambiguity_check if isinstance(ambiguity_check, (list, tuple)) else ()
     if not (isinstance(ambiguity_check, bool) or formats) or not all(isinstance(f, memory_format) for f in formats):

@@ -82,7 +82,7 @@ def linalg_norm(input, ord=None, dim=None, keepdim: bool = False, *, dtype=None)
 
 
 @public(out=True)
-def norm(input: Any, p="fro", dim=None, keepdim: bool = False, *, dtype=None) -> Tensor:
+def norm(input: Any, p: float | str | None = "fro", dim=None, keepdim: bool = False, *, dtype=None) -> Tensor:
     """The p-norm of vectors along dim, or of all elements; 'fro' is 2; 'nuc' sums the singular values of a matrix."""
     if dim.__class__ is int:
         dim = [dim]

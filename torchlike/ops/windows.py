@@ -115,7 +115,7 @@ def _same_device(name: str, x: Tensor, window) -> None:
 
 
 @public()
-def stft(input: Any, n_fft: int, hop_length: int | None = None, win_length: int | None = None, window=None, center: bool = True,
+def stft(input: Any, n_fft: int, hop_length: int | None = None, win_length: int | None = None, window: Tensor | None = None, center: bool = True,
          pad_mode: str = "reflect", normalized: bool = False, onesided: bool | None = None, return_complex: bool | None = None,
          align_to_window: bool | None = None) -> Tensor:
     """Spectra of windowed frames every hop_length samples: (..., frequencies, frames). The frames are n_fft samples long, with the window in
@@ -178,7 +178,7 @@ def stft(input: Any, n_fft: int, hop_length: int | None = None, win_length: int 
 
 
 @public()
-def istft(input, n_fft: int, hop_length: int | None = None, win_length: int | None = None, window=None, center: bool = True,
+def istft(input, n_fft: int, hop_length: int | None = None, win_length: int | None = None, window: Tensor | None = None, center: bool = True,
           normalized: bool = False, onesided: bool | None = None, length: int | None = None, return_complex: bool = False) -> Tensor:
     """The least-squares inverse of stft: overlapping windowed frames, divided by the windows' sum of squares."""
     _same_device("istft", input, window)

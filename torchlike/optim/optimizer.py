@@ -12,10 +12,10 @@ from typing import Any, TypeAlias
 
 from .._core import program
 from .._core.grad_mode import mode
+from .._core.hook_handles import RemovableHandle
 from .._public import SPARSE_FORMS
 from .._tensor import Tensor
 from ..autograd.grad_mode import enable_grad
-from ..utils.hooks import RemovableHandle
 from . import _rules, _sparse
 from ._for_libraries import (
     DeviceDict,  # noqa: F401

@@ -7,15 +7,13 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from weakref import ref
 
 import torchlike.nn.modules.module as everywhere  # which imports this file; it is looked at in calls only
+from torchlike._core.hook_handles import RemovableHandle
 from torchlike._tensor import Tensor
 from torchlike.nn.modules._backward_hook import BackwardHook
-
-if TYPE_CHECKING:
-    from torchlike.utils.hooks import RemovableHandle
 
 _MIXED = "Cannot use both regular backward hooks and full backward hooks {}. Please use only one of them."
 
@@ -28,8 +26,6 @@ def _has_any_global_hook() -> bool:
 
 def _add(hooks: dict, hook: Callable, flags: tuple[dict, ...] = (), prepend: bool = False) -> RemovableHandle:
     """Put `hook` into `hooks`, and its id into every dictionary of `flags`."""
-    from torchlike.utils.hooks import RemovableHandle  # its package also loads the data loader
-
     handle = RemovableHandle(hooks, extra_dict=list(flags) or None)
     hooks[handle.id] = hook
     for flag in flags:

@@ -5,16 +5,14 @@ import warnings
 from collections import OrderedDict, namedtuple
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torchlike.__future__ as future
+from torchlike._core.hook_handles import RemovableHandle
 from torchlike._tensor import Tensor
 from torchlike.autograd.grad_mode import no_grad
 from torchlike.nn.modules._hooks import _add, _WrappedHook
 from torchlike.nn.parameter import Parameter, is_lazy
-
-if TYPE_CHECKING:
-    from torchlike.utils.hooks import RemovableHandle
 
 _EXTRA_STATE_KEY_SUFFIX = "_extra_state"
 
