@@ -150,7 +150,10 @@ torch.promote_types(1, 2); torch.can_cast(torch.float, 'a'); torch.device(3.5); 
 t.quantile(2.0); t.bernoulli_(2.0); torch.broadcast_shapes((2,), (3,)); torch.broadcast_shapes((2, 3), (4, 3), 1); torch.broadcast_shapes((0,), (1,)); torch.softmax(t, 'a')
 F.embedding(torch.ones(2, 2), torch.tensor([0])); F.embedding(torch.tensor([0]), t); torch.ones(2).long().exponential_(); torch.nn.Conv2d(3, 4); torch.nn.ReLU(1, 2)
 torch.nn.Softmax(1, 2); torch.nn.LazyConv1d(); torch.nn.ZeroPad2d(); torch.nn.MaxPool2d(); torch.nn.ConvTranspose1d(1); torch.nn.MaxUnpool2d(); torch.nn.ReflectionPad1d()
-torch.topk(t, 'a'); t.any('a'); torch.cumsum(t, dim='a'); torch.isin('a', t); torch.fft.fft(t, 'a'); torch.unsqueeze(t, 'a')"""
+torch.topk(t, 'a'); t.any('a'); torch.cumsum(t, dim='a'); torch.isin('a', t); torch.fft.fft(t, 'a'); torch.unsqueeze(t, 'a')
+t.sort(0, 1); torch.sort(t, 0, 2); t.argsort(0, 1); t.sort(stable=1); t.argsort(0, None); torch.argsort(t, 0, 'a'); t.topk(1, 0, 1); torch.searchsorted(t, t, right=1)
+torch.linalg.cholesky(torch.eye(2), upper=1); torch.promote_types('f', 'f'); torch.promote_types(torch.int8, 'f'); torch.promote_types(2, 2)
+t.to(t, 5); t.to(t, non_blocking=5); t.to(torch.float64, 5); t.to(torch.float64, True, 5); t.to(t, None); t.to(t, copy=1); t.to(t, False, True, True); t.to('cpu', 5)"""
 
 
 @pytest.mark.parametrize("text", [x.strip() for x in WRONG.replace("\n", ";").split(";")])

@@ -303,3 +303,13 @@ def test_out_takes_no_dual_tensors(torch):
         refused = [caught(lambda: torch.add(d, x, out=x)), caught(lambda: torch.add(x, x, out=d)), caught(lambda: torch.sin(d, out=x))]
         y = torch.ones(2)
         return refused, torch.add(y, y, out=torch.empty(2))
+
+
+@same
+def test_what_is_drawn_does_not_change(torch):
+    """Draws by a tensor's numbers have tangents of zero."""
+    fa = _ad(torch)
+    with fa.dual_level():
+        d = fa.make_dual(torch.tensor([0.5, 0.25, 1.0]), torch.tensor([1.0, 2.0, 3.0]))
+        drawn = [torch.normal(d, 1.0), torch.normal(d, d.detach()), torch.normal(1.0, d), torch.normal(d, d), torch.bernoulli(d), torch.bernoulli(d.detach())]
+        return [fa.unpack_dual(t) for t in drawn]

@@ -1,6 +1,8 @@
 """Rounding to float16 as the hardware does, by float32 arithmetic, on every float32 near and between float16 numbers."""
 import jax
 import numpy as np
+import pytest
+from same import same
 
 from torchlike._core import half_rounding
 
@@ -32,3 +34,18 @@ def test_doubles_are_rounded_twice(subject, oracle):
     for make in (lambda t: t.tensor(near, dtype=t.float16), lambda t: t.tensor(near.tolist(), dtype=t.float16), lambda t: t.tensor(near[700], dtype=t.float16),
                  lambda t: t.tensor([*near.tolist(), True], dtype=t.float16), lambda t: t.tensor(near).half(), lambda t: t.HalfTensor(near)):
         np.testing.assert_array_equal(make(subject).numpy(), make(oracle).numpy())
+
+
+@pytest.mark.parametrize("name", ["maximum", "minimum", "fmax", "fmin"])
+@pytest.mark.parametrize("half", ["float16", "bfloat16"])
+@same
+def test_gradients_of_the_larger_one_beside_a_wider_number(torch, name, half):
+    """A float64 number without dimensions is rounded to 16 bits before it is compared, so it may tie."""
+    found = []
+    for number in (1.0002, 1.0, 0.99999, 1.004):
+        x = torch.tensor([1.0, 1.0009765625, 0.5], dtype=getattr(torch, half), requires_grad=True)
+        y = torch.tensor(number, dtype=torch.float64, requires_grad=True)
+        getattr(torch, name)(x, y).sum().backward()
+        getattr(torch, name)(y, x).sum().backward()
+        found += [x.grad, y.grad]
+    return found

@@ -124,6 +124,20 @@ def test_padding(torch):
 
 
 @same
+def test_sequences_without_padding(torch):
+    rnn = torch.nn.utils.rnn
+    x, found = torch.arange(24.0).reshape(3, 4, 2), []
+    for batch, lengths, first in ((x, [2, 9, 0, 1], False), (x, [1, 2.5, -1], True), (x[..., 0], [1, 2, 3], True)):
+        found.append(rnn.unpad_sequence(batch.clone(), torch.tensor(lengths), batch_first=first))
+    for lengths in (torch.tensor([2, 2]), torch.tensor(2), [2, 2, 1, 1]):
+        try:
+            rnn.unpad_sequence(x.clone(), lengths)
+        except (ValueError, TypeError, AttributeError) as error:
+            found += [type(error).__name__, str(error)]
+    return found
+
+
+@same
 def test_refused_sequences(torch):
     rnn = torch.nn.utils.rnn
     x = torch.ones(3, 2, 1)

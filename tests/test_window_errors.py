@@ -88,3 +88,11 @@ def test_input_without_channels(oracle, subject):
         return tuple(y.shape), [(tuple(t.grad.shape), t.grad.tolist(), str(t.grad.dtype)) for t in (x, layer.weight, layer.bias)]
     for dtype in ("float32", "complex64"):
         assert grads(subject, dtype) == grads(oracle, dtype)
+
+
+@pytest.mark.parametrize("shape", [(1, 1, 2, 2, 2), (1, 1, 3, 2, 4), (2, 2, 2, 2)])
+def test_windows_larger_than_the_image_in_three_dimensions(oracle, subject, shape):
+    """Padding and ceil_mode do not help an average."""
+    for kernel, stride, padding, ceil in itertools.product((3, 2, (4, 2, 2)), (1, 3), (0, 1), (False, True)):
+        want, found = (outcome(torch.nn.functional.avg_pool3d, torch.ones(shape), kernel, stride, padding, ceil) for torch in (oracle, subject))
+        assert want == found, (kernel, stride, padding, ceil)

@@ -47,6 +47,8 @@ def as_own_dim(dim, ndim: int) -> int:
 def flag(x) -> bool:
     """x, where it is True or False: the wrapper says which argument is not."""
     if x.__class__ is not bool:
+        if x.__class__ is np.bool_:
+            return bool(x)
         raise TypeError(f"expected a bool, not {type(x).__name__}")
     return x
 

@@ -143,12 +143,15 @@ class ElementwiseDerivative(Derivative):
 
         narrow = dt.is_narrow(kind)
         widest = np.dtype(np.float32) if narrow else kind
+        rounds = [place for place in casts if narrow and self.op.compares and not plan.avals[ins[place]].number] if casts else ()
         shape = plan.outs[0].shape
         rows = math.prod(shape[:-1])
         # XLA's CPU backend writes the result over a gradient that a product made where both are matrices
         as_matrices = plan.device.type == "cpu" and len(shape) == 3 and all(a is not None and a.shape == shape for a in plan.avals) and None not in self.grads
 
         def run(xp, arrays):
+            if rounds:
+                arrays = [cast(xp, x, kind) if place in rounds else x for place, x in enumerate(arrays)]
             if narrow:
                 arrays = [cast(xp, x, widest) if hasattr(x, "dtype") and dt.is_narrow(x.dtype) else x for x in arrays]
             if casts or incoming is not None:

@@ -77,7 +77,7 @@ class dtype(metaclass=Shown):
     @property
     def c_name(self) -> str:
         """The element type's name in C++, which some of torch's errors give."""
-        return _C_NAMES.get(self.name, self.name)
+        return _C_NAMES.get(self.name) or (f"c10::{self.name}" if self.is_quantized else self.name)
 
     def __reduce__(self):
         return (by_name, (self.name,))
@@ -164,7 +164,7 @@ _FLOAT_ORDER = [bfloat16, float16, float32, float64]
 def promote_types(type1: dtype, type2: dtype) -> dtype:
     """torch.promote_types: the smallest type both convert to, by torch's table."""
     a, b = type1, type2
-    if a is b:
+    if a is b and a.__class__ is dtype:
         return a
     for d in (a, b):
         if d.is_quantized:

@@ -357,6 +357,7 @@ class Elementwise(Op):
     """
 
     pointwise = cheap = cheap_derivative = True
+    compares = False  # whether its gradients ask which input is larger: in 16 bits as in the result's type, to which a wider number without dimensions is rounded
     steps = False  # whether a result is a matter of the type's own steps, so that 16-bit floats have to be computed in 16 bits
 
     def __init__(self, name, kernel, *, promote="arith", grads=None, numpy=True, torch_name=None, real=False, ufunc=None):

@@ -60,6 +60,21 @@ def quantize_per_tensor_dynamic(input: Tensor, dtype: dt.dtype, reduce_range: bo
     return quantize_per_tensor(x, scale, zero_point, dtype)
 
 
+def _choose_qparams_per_tensor(input: Tensor, reduce_range: bool = False) -> tuple[float, int]:
+    """The scale and the zero point that fit what a tensor holds, as bytes."""
+    return choose(input.min().item(), input.max().item(), *halved(dt.quint8, reduce_range))
+
+
+def _saturate_weight_to_fp16(weight: Tensor) -> Tensor:
+    """A matrix that float16 can hold: larger numbers become its largest, where they lie."""
+    if weight.dtype is not dt.float32:
+        raise RuntimeError(f"expected scalar type Float but found {weight.dtype.short}")
+    weight.size(1)  # whose error it is
+    weight = weight.contiguous()
+    weight.data.clamp_(-65504.0, 65504.0)
+    return weight
+
+
 def halved(dtype: dt.dtype, reduce_range: bool) -> tuple[int, int]:
     """The least and the largest integer of a type, or of one bit less."""
     low, high = LIMITS[dtype.name]

@@ -10,6 +10,7 @@ from .._public import FUNCTIONS
 from .._tensor import Tensor
 from .._valueless import finish, look_for, look_in
 from ..nn import functional
+from ..ops.memory_formats import channels_last
 from .kernels import STORED
 from .quantizers import NO_STRIDES, PerChannel, PerTensor
 from .tensor import FORMS, Quantized, quantized
@@ -119,7 +120,36 @@ def getitem(input: Quantized, index: Any) -> Quantized:
 
 def setitem(input: Quantized, index: Any, value: Any) -> None:
     """Write numbers, which are quantized as the tensor is."""
-    copy_(getitem(input, index), value if isinstance(value, Tensor) else FUNCTIONS["tensor"](float(value)))
+    value = value if isinstance(value, Tensor) else FUNCTIONS["tensor"](float(value))
+    if any(not (i is None or i is ... or isinstance(i, (int, slice))) or isinstance(i, bool) for i in (index if isinstance(index, tuple) else (index,))):
+        input._held[index] = _placed(input, value)
+        return
+    part = getitem(input, index)
+    while value.ndim > part.ndim and value.shape[0] == 1:
+        value = value[0]
+    copy_(part, value)
+
+
+def _placed(input: Quantized, values: Tensor) -> Tensor:
+    """The integers of numbers that are written at indices."""
+    if isinstance(values, Quantized):
+        raise RuntimeError("Value argument for quantized input_put should not be quantized")
+    if not isinstance(input._quantizer, PerTensor):
+        raise RuntimeError("index_put for quantized tensors is currently only supported for per tensor quantized tensors")
+    return input._quantizer.quantize(values.detach())
+
+
+def index_put_(self: Quantized, indices: Any, values: Tensor, accumulate: bool = False) -> Quantized:
+    """Write numbers at indices, quantized as the tensor is."""
+    if accumulate:
+        raise RuntimeError("index_put for quantized tensors is currently only supported for accumulate=False")
+    self._held.index_put_(indices, _placed(self, values))
+    return self
+
+
+def index_put(input: Quantized, indices: Any, values: Tensor, accumulate: bool = False) -> Quantized:
+    """The same on a copy."""
+    return index_put_(input.clone(), indices, values, accumulate)
 
 
 def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
@@ -130,6 +160,8 @@ def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
     if not isinstance(src, Quantized):
         if src.dtype is not dt.float32:
             raise RuntimeError("Quantized copy only works with kFloat as source Tensor")
+        if not _in_one_piece(self._held, src):
+            raise RuntimeError("Quantized copy only works with contiguous and NHWC Tensors")
         self._held.copy_(self._quantizer.quantize(src.detach().expand(self.shape)))
         return self
     if type(self._quantizer) is not type(src._quantizer):
@@ -139,6 +171,11 @@ def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
     self._held.copy_(src._held)
     self._quantizer = src._quantizer
     return self
+
+
+def _in_one_piece(*tensors: Tensor) -> bool:
+    """Whether all lie in memory in one piece, in the order of their dimensions or all with channels last."""
+    return all(t.is_contiguous() for t in tensors) or all(t.ndim == 4 and t.is_contiguous(memory_format=channels_last) for t in tensors)
 
 
 def fill_(self: Quantized, value: Any) -> Quantized:
@@ -153,7 +190,9 @@ def masked_fill(input: Quantized, mask: Tensor, value: Any) -> Quantized:
 
 def masked_fill_(self: Quantized, mask: Tensor, value: Any) -> Quantized:
     """The number where the mask is True, in place."""
-    self._held.masked_fill_(mask, self._uniform().place(float(value)))
+    if not isinstance(self._quantizer, PerTensor):
+        raise RuntimeError("masked_fill__quantized_cpu for quantized tensors is currently only supported for per tensor quantized tensors")
+    self._held.masked_fill_(mask, self._quantizer.place(float(value)))
     return self
 
 
@@ -215,6 +254,12 @@ def share_memory_(self: Quantized) -> Quantized:
     """Move the integers into memory that other processes may share."""
     self._held.share_memory_()
     return self
+
+
+def resize(input: Quantized, *size: Any) -> Quantized:
+    """Another shape, of a copy."""
+    input._uniform()
+    return input._like(input._held.resize(*size))
 
 
 def resize_(self: Quantized, *size: Any, **kwargs: Any) -> Quantized:
@@ -338,6 +383,10 @@ def interpolate(input: Quantized, size: Any = None, scale_factor: Any = None, mo
 
 def empty_like(input: Quantized, **options: Any) -> Quantized:
     """Memory for as many numbers."""
+    kind = options.get("dtype")
+    if kind is not None and kind is not input.dtype:
+        raise RuntimeError("It is currently not supported to specify a dtype that doesn't match the input tensor's dtype via empty_like.  Specified: "
+                           f"{kind.c_name} Input tensor's dtype: {input.dtype.c_name}")
     return input._like(FUNCTIONS["empty_like"](input._held))
 
 
@@ -363,7 +412,7 @@ for _name in ("max", "min", "amax", "amin", "sort", "topk", "max_pool1d", "max_p
 for _name in ("avg_pool2d", "adaptive_avg_pool2d", "avg_pool3d", "adaptive_avg_pool3d"):
     FORMS[_name] = _averaging(_name)
 FORMS.update({"sigmoid": _into("sigmoid", 1 / 256, 0), "hardsigmoid": _into("hardsigmoid", 1 / 256, 0), "tanh": _into("tanh", 2 / 256, 128)})
-for _f in (squeeze, unsqueeze, select, copy_, share_memory_, resize_,
+for _f in (squeeze, unsqueeze, select, copy_, share_memory_, resize, resize_, index_put, index_put_,
            fill_, masked_fill, masked_fill_, to, equal, isclose, result_type, clamp, relu, relu_, hardtanh, relu6, cat, stack, pad, interpolate, empty_like,
            full_like, ones_like):
     FORMS[_f.__name__] = _f

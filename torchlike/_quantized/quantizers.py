@@ -64,7 +64,7 @@ class PerTensor(Quantizer):
         """The integer of one number."""
         low, high = LIMITS[self.dtype.name]
         inverse = np.float32(1) / np.float32(self.scale)
-        return int(np.clip(np.rint(np.float32(np.float64(np.float32(number)) * np.float64(inverse) + self.zero_point)), low, high))
+        return int(np.clip(np.float64(np.rint(np.float32(np.float64(np.float32(number)) * np.float64(inverse) + self.zero_point))), low, high))
 
     def centered(self, n: Tensor) -> Tensor:
         """int32 without the zero point."""

@@ -28,7 +28,7 @@ def allreduce_(tensors: list, group: Any, reduce_op: Any, sparse_indices: Tensor
 
 
 def allreduce_coalesced_(tensors: list, group: Any, reduce_op: Any, async_op: bool = True, timeout: int = -1) -> Work:
-    return _done(c.all_reduce_coalesced.plain(tensors, reduce_op, group, async_op), tensors)
+    return _done(c.all_reduce_of_several.plain(tensors, reduce_op, group, async_op), tensors)
 
 
 def reduce_(tensors: list, group: Any, reduce_op: Any, root_rank: int, root_tensor: int, async_op: bool = True, timeout: int = -1) -> Work:

@@ -191,10 +191,16 @@ def all_reduce(tensor: Tensor, op: Any = ReduceOp.SUM, group: _Group = None, asy
                lambda made: [written(tensor, made)])
 
 
-@seen_as("allreduce_coalesced_", lambda tensors, op, group, async_op: _in(group, "all_reduce_coalesced", lambda g: (
-    [tensors] if isinstance(tensors, Tensor) else tensors, g, op, async_op)))
 def all_reduce_coalesced(tensors: list[Tensor], op: Any = ReduceOp.SUM, group: _Group = None, async_op: bool = False) -> Work | None:
     """`all_reduce` of several tensors of one dtype."""
+    _deprecated("all_reduce_coalesced", "will be deprecated. If you must use it, please revisit our documentation later at "
+                "https://pytorch.org/docs/main/distributed.html#collective-functions")
+    return all_reduce_of_several(tensors, op, group, async_op)
+
+
+@seen_as("allreduce_coalesced_", lambda tensors, op, group, async_op: _in(group, "all_reduce_coalesced", lambda g: (
+    [tensors] if isinstance(tensors, Tensor) else tensors, g, op, async_op)))
+def all_reduce_of_several(tensors: list[Tensor], op: Any, group: _Group, async_op: bool) -> Work | None:
     tensors = [tensors] if isinstance(tensors, Tensor) else _tensors(tensors, "tensors")
     _same_dtype(*tensors)
     group = member(group, "all_reduce_coalesced")

@@ -93,17 +93,22 @@ def to_device(t: Tensor, device) -> Tensor:
 @public(function=False)
 def to(self, *args, dtype=None, device=None, non_blocking: bool = False, copy: bool = False, memory_format=preserve_format, tensor=None) -> Tensor:
     """self with another dtype or device: `to(dtype)`, `to(device)`, `to(device, dtype)`, `to(other)`."""
-    for a in args:
-        if isinstance(a, (dt.dtype, type)) and dtype is None:
+    flags = []
+    for place, a in enumerate(args):
+        if isinstance(a, (dt.dtype, type)) and dtype is None and tensor is None and not flags:
             dtype = _check_dtype(a)
-        elif isinstance(a, (str, dev.device)) and device is None or (isinstance(a, int) and not isinstance(a, bool) and device is None):
+        elif not place and device is None and (isinstance(a, (str, dev.device)) or isinstance(a, int) and not isinstance(a, bool)):
             device = a
-        elif isinstance(a, Tensor) and tensor is None:
+        elif not place and isinstance(a, Tensor) and tensor is None:
             tensor = a
-        elif isinstance(a, bool):
-            non_blocking, copy = copy if non_blocking else a, a if non_blocking else copy
-        elif a is not None:
+        elif place and isinstance(a, bool) and len(flags) < 2:
+            flags.append(a)
+        elif a is not None or tensor is not None or flags:
             raise combination("to", args, {n: x for n, x in {"dtype": dtype, "device": device}.items() if x is not None and not any(x is y for y in args)}, True)
+    if flags:
+        non_blocking, copy = flags[0], flags[1] if len(flags) > 1 else copy
+    if non_blocking.__class__ is not bool or copy.__class__ is not bool:
+        raise combination("to", args, {n: x for n, x in {"non_blocking": non_blocking, "copy": copy}.items() if x.__class__ is not bool}, True)
     if dtype is not None and not isinstance(dtype, (dt.dtype, type)):
         raise combination("to", args, {"dtype": dtype} | ({"device": device} if device is not None and device not in args else {}), True)
     if tensor is not None:

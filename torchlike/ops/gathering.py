@@ -7,7 +7,7 @@ import functools
 import jax
 import numpy as np
 
-from .._arguments import as_dim, refuse_learnable
+from .._arguments import as_dim, flag, refuse_learnable
 from .._core import dtype as dt
 from .._core.errors import class_name, not_implemented
 from .._core.history import warn
@@ -364,4 +364,4 @@ def scatter_reduce(input, dim: int, index: Tensor, src: Tensor, reduce: str, *, 
         raise TypeError(f"scatter_reduce(): argument 'src' must be Tensor, not {class_name(src)}")
     if (reduce == "mean" and input.dtype is dt.bool_) or (reduce in ("amax", "amin") and input.dtype.is_complex):
         raise not_implemented(f"scatter_gather_tensor_cpu_reduce_{reduce}", input.dtype)
-    return _scattered("scatter", input, dim, index, src, SCATTER_REDUCE, (reduce, bool(include_self)))
+    return _scattered("scatter", input, dim, index, src, SCATTER_REDUCE, (reduce, flag(include_self)))

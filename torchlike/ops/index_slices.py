@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._arguments import as_dim
+from .._arguments import as_dim, flag
 from .._core import dtype as dt
 from .._core.aval import broadcast_shapes
 from .._core.errors import class_name, not_implemented
@@ -235,7 +235,7 @@ def index_reduce(input, dim: int, index: Tensor, source: Tensor, reduce: str, *,
     _check_slices("index_reduce_", input, d, flat(index), source)
     index = _vector_index("index_reduce_", input, d, index, wording=_out_of_self)
     spread = index.reshape([-1 if k == d else 1 for k in range(input.ndim)]).expand(source.shape)
-    return named(apply(INDEX_REDUCE, (input, spread, source), (d, reduce, bool(include_self))), "IndexReduceBackward0")
+    return named(apply(INDEX_REDUCE, (input, spread, source), (d, reduce, flag(include_self))), "IndexReduceBackward0")
 
 
 def _indices_put(t: Tensor, indices):

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from .._arguments import flag
 from .._core import dtype as dt
 from .._core.aval import broadcast_shapes
 from .._core.errors import not_implemented
@@ -91,7 +92,7 @@ def _not_positive(name: str):
 def _factored(A, upper: bool, name: str, check: bool):
     need_square(A, name)
     need_float(A, name, "cholesky_cpu")
-    factor, info = apply(CHOLESKY, (A,), (bool(upper),))
+    factor, info = apply(CHOLESKY, (A,), (flag(upper),))
     if check:
         raise_failures(info, _not_positive(name))
     return by_columns(factor), info
@@ -164,7 +165,7 @@ def cholesky_solve(input, L: Tensor, upper: bool = False) -> Tensor:
                            f"{input.shape[-2]} by {input.shape[-1]}")
     batch = broadcast_shapes(input.shape[:-2], L.shape[:-2])
     b, factor = input.expand(*batch, *input.shape[-2:]), L.expand(*batch, *L.shape[-2:])
-    return by_columns(apply(CHOLESKY_SOLVE, (b, factor), (bool(upper),)))
+    return by_columns(apply(CHOLESKY_SOLVE, (b, factor), (flag(upper),)))
 
 
 @public(out=True)
@@ -173,7 +174,7 @@ def cholesky_inverse(input, upper: bool = False) -> Tensor:
     need_square(input, "cholesky_inverse")
     raise_failures(apply(_ZERO_PIVOT, (input.detach(),)), lambda prefix, k: f"cholesky_inverse: {prefix}The diagonal element {k} is zero, the inversion "
                    "could not be completed because the input matrix is singular.")
-    return by_columns(apply(CHOLESKY_INVERSE, (input,), (bool(upper),)))
+    return by_columns(apply(CHOLESKY_INVERSE, (input,), (flag(upper),)))
 
 
 # -- LU ------------------------------------------------------------------------------------------------------------------
@@ -340,7 +341,7 @@ def _lu_of(A, pivot: bool, name: str):
         raise not_implemented("lu_cpu", A.dtype)
     if not pivot and A.device.type == "cpu":
         raise RuntimeError(f"{name.replace('torch.lu', 'linalg.lu')}: LU without pivoting is not implemented on the CPU")
-    packed, pivots, info = apply(LU, (A,), (bool(pivot),))
+    packed, pivots, info = apply(LU, (A,), (flag(pivot),))
     return by_columns(packed), pivots, info
 
 

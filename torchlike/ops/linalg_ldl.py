@@ -4,6 +4,7 @@ from __future__ import annotations
 import jax
 import numpy as np
 
+from .._arguments import flag
 from .._core import dtype as dt
 from .._core.registry import Op
 from .._public import with_out
@@ -70,7 +71,7 @@ _ex_result, _result = named_result("linalg_ldl_factor_ex", "LD", "pivots", "info
 def _factored(A, hermitian: bool, name: str, check: bool):
     need_square(A, "torch.linalg.ldl_factor_ex")
     need_float(A, "torch.linalg.ldl_factor_ex", "ldl_factor_kernel_cpu")
-    made = apply(FACTOR, (A,), (bool(hermitian),))
+    made = apply(FACTOR, (A,), (flag(hermitian),))
     if check:
         raise_failures(made[2], lambda prefix, k: f"torch.linalg.{name}: {prefix}D[{k},{k}] is zero and using it in ldl_solve would result in a "
                        "division by zero.", RuntimeError)
@@ -104,5 +105,5 @@ def ldl_solve(LD, pivots, B, *, hermitian: bool = False) -> Tensor:
     if B.shape[-2] != LD.shape[-1]:
         n, (rows, columns) = LD.shape[-1], B.shape[-2:]
         raise RuntimeError(f"Incompatible matrix sizes for {name}: each A matrix is {n} by {n} but each b matrix is {rows} by {columns}")
-    made = by_columns(apply(SOLVE, (LD, pivots.to(dt.int32), B), (bool(hermitian),)))
+    made = by_columns(apply(SOLVE, (LD, pivots.to(dt.int32), B), (flag(hermitian),)))
     return underived("linalg_ldl_solve", made, LD, B) if LD.requires_grad else made

@@ -5,6 +5,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from .._arguments import flag
 from .._core import dtype as dt
 from .._core.aval import broadcast_shapes
 from .._core.history import warn
@@ -182,8 +183,8 @@ def solve_triangular(input, B, *, upper: bool, left: bool = True, unitriangular:
     batch = broadcast_shapes(a[:-2], b[:-2])
     input, B = input.expand(*batch, *a[-2:]), B.expand(*batch, *b[-2:])
     if left:
-        return by_columns(apply(TRIANGULAR, (input, B), (bool(upper), bool(unitriangular))))
-    return by_columns(apply(TRIANGULAR, (input.mT, B.mT), (not upper, bool(unitriangular))).mT.contiguous())
+        return by_columns(apply(TRIANGULAR, (input, B), (flag(upper), flag(unitriangular))))
+    return by_columns(apply(TRIANGULAR, (input.mT, B.mT), (not upper, flag(unitriangular))).mT.contiguous())
 
 
 _triangular_solve_result = named_result("triangular_solve", "solution", "cloned_coefficient")

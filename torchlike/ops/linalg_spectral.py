@@ -6,6 +6,7 @@ import operator
 
 import numpy as np
 
+from .._arguments import flag
 from .._core import dtype as dt
 from .._core.errors import not_implemented
 from .._core.numpy_lax_linalg import eig_of
@@ -160,7 +161,7 @@ def _refuse_phase(name: str, what: str, word: str, *vectors: tuple[int, Tensor])
 def linalg_svd(A, full_matrices: bool = True, *, driver: str | None = None) -> _linalg_svd:
     """(U, S, Vh) with A = U diag(S) Vh, S descending."""
     _check_svd(A, driver)
-    u, s, vh = apply(SVD, (A,), (bool(full_matrices),))
+    u, s, vh = apply(SVD, (A,), (flag(full_matrices),))
     _need_numbers(A)
     made = _linalg_svd(by_columns(u), s, by_columns(vh))
     _refuse_phase("svd", "singular vectors", "phase term, making it", (0, u), (2, vh))
@@ -355,7 +356,7 @@ def pinv(input, rcond=None, hermitian: bool = False, *, atol=None, rtol=None) ->
         _need_eigenvalues(input.tril(), 2, True)
     else:
         _need_numbers(input)
-    return apply(PINV, (input, atol, rtol), (bool(hermitian),))
+    return apply(PINV, (input, atol, rtol), (flag(hermitian),))
 
 
 @public()

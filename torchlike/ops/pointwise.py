@@ -441,21 +441,27 @@ Tensor.float_power_ = _float_power_
 # -- comparisons of size ------------------------------------------------------------------------------------------------------
 
 
+class Compared(Rounded):
+    """Which of two is the larger one decides whose gradient it is."""
+
+    compares = True
+
+
 def _share_ties(xp, g, mine, other, loses):
     """Halves where both are equal; both take all of it where one is NaN, since neither loses then."""
     return choose(xp, mine == other, g * np.asarray(0.5, g.dtype), choose(xp, loses, xp.zeros((), g.dtype), g))
 
 
 maximum = binary("maximum", lambda xp, x, y: xp.maximum(x, y), inplace=False, grads=(
-    lambda xp, g, x, y: _share_ties(xp, g, x, y, x < y), lambda xp, g, x, y: _share_ties(xp, g, y, x, y < x)), real="maximum not implemented for complex tensors.")
+    lambda xp, g, x, y: _share_ties(xp, g, x, y, x < y), lambda xp, g, x, y: _share_ties(xp, g, y, x, y < x)), kind=Compared, real="maximum not implemented for complex tensors.")
 minimum = binary("minimum", lambda xp, x, y: xp.minimum(x, y), inplace=False, grads=(
-    lambda xp, g, x, y: _share_ties(xp, g, x, y, x > y), lambda xp, g, x, y: _share_ties(xp, g, y, x, y > x)), real="minimum not implemented for complex tensors.")
+    lambda xp, g, x, y: _share_ties(xp, g, x, y, x > y), lambda xp, g, x, y: _share_ties(xp, g, y, x, y > x)), kind=Compared, real="minimum not implemented for complex tensors.")
 fmax = binary("fmax", lambda xp, x, y: xp.fmax(x, y), inplace=False, grads=(
     lambda xp, g, x, y: choose(xp, (x >= y) | (y != y), g, xp.zeros((), g.dtype)),
-    lambda xp, g, x, y: choose(xp, ~((x >= y) | (y != y)), g, xp.zeros((), g.dtype))), real="fmax not implemented for complex tensors.")
+    lambda xp, g, x, y: choose(xp, ~((x >= y) | (y != y)), g, xp.zeros((), g.dtype))), kind=Compared, real="fmax not implemented for complex tensors.")
 fmin = binary("fmin", lambda xp, x, y: xp.fmin(x, y), inplace=False, grads=(
     lambda xp, g, x, y: choose(xp, (x <= y) | (y != y), g, xp.zeros((), g.dtype)),
-    lambda xp, g, x, y: choose(xp, ~((x <= y) | (y != y)), g, xp.zeros((), g.dtype))), real="fmin not implemented for complex tensors.")
+    lambda xp, g, x, y: choose(xp, ~((x <= y) | (y != y)), g, xp.zeros((), g.dtype))), kind=Compared, real="fmin not implemented for complex tensors.")
 
 
 def _over_squares(xp, g, x, y):

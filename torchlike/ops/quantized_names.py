@@ -21,7 +21,8 @@ def _later(name: str) -> Callable:
 
 
 for _name in ("quantize_per_tensor", "quantize_per_channel", "quantize_per_tensor_dynamic", "_make_per_tensor_quantized_tensor",
-              "_make_per_channel_quantized_tensor", "_empty_affine_quantized", "_empty_per_channel_affine_quantized", "empty_quantized"):
+              "_make_per_channel_quantized_tensor", "_empty_affine_quantized", "_empty_per_channel_affine_quantized", "empty_quantized",
+              "_choose_qparams_per_tensor", "_saturate_weight_to_fp16"):
     FUNCTIONS[_name] = _later(_name)
 
 

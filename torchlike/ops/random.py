@@ -8,7 +8,7 @@ from typing import overload
 
 import numpy as np
 
-from .._arguments import as_int, as_size, factory_size, number, real
+from .._arguments import as_int, as_size, factory_size, flag, number, real
 from .._core import device as dev
 from .._core import dtype as dt
 from .._core import program, rng
@@ -22,6 +22,7 @@ from .._core.shown import Shown
 from .._core.traces import is_clean, is_staging
 from .._core.value import Value
 from .._kinds import combination
+from .._plainly import keeps_tangents
 from .._public import MISSING, public
 from .._tensor import Tensor, apply, as_tensor_value
 from .._writing import fill_out
@@ -283,8 +284,8 @@ _BERNOULLI, _NORMAL_MEAN, _NORMAL_STD, _NORMAL_BOTH = map(_from_parameters, ("be
 
 
 def _drawn_from(op: Op, made: Tensor, *parameters: Tensor) -> Tensor:
-    """Numbers drawn for parameters, to which they pass on gradients of zero."""
-    if not (mode.enabled and any(p.requires_grad for p in parameters)):
+    """Numbers drawn for parameters, to which they pass on gradients of zero, and whose tangents make one of zero."""
+    if not (keeps_tangents or mode.enabled and any(p.requires_grad for p in parameters)):
         return made
     return apply(op, (*parameters, made))
 
@@ -483,7 +484,7 @@ def multinomial(input, num_samples: int, replacement: bool = False, *, generator
     """Indices drawn with probabilities proportional to the rows of input."""
     if isinstance(out, Tensor) and out.dtype is not dt.int64:
         raise RuntimeError(f"multinomial expects Long tensor out, got: {out.dtype.short}")
-    g, n, replacement = _generator(generator), as_int(num_samples, "num_samples", symbolic=True), bool(replacement)
+    g, n, replacement = _generator(generator), as_int(num_samples, "num_samples", symbolic=True), flag(replacement)
     made = drawn_from(lambda host: rng.multinomial(g, host, n, replacement), [input], (*input.shape[:-1], n), np.dtype(np.int64))
     return made if out is None else fill_out(out, made, said=False)
 

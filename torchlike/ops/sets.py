@@ -9,7 +9,7 @@ import numpy as np
 from jax import lax, vmap
 from jax import numpy as jnp
 
-from .._arguments import as_own_dim
+from .._arguments import as_own_dim, flag
 from .._core import dtype as dt
 from .._core import program
 from .._core.arrays import cast
@@ -320,7 +320,7 @@ def searchsorted(
     if sorted_sequence.dtype is dt.bool_ and isinstance(input, Tensor) and input.dtype is dt.bool_ and input.numel():
         raise not_implemented("searchsorted_out_cpu", input.dtype)
     out = dt.int32 if out_int32 else dt.int64
-    return apply(_SEARCHSORTED, (sorted_sequence, input, sorter), (bool(right), common_dtype(sorted_sequence, input), out))
+    return apply(_SEARCHSORTED, (sorted_sequence, input, sorter), (flag(right), common_dtype(sorted_sequence, input), out))
 
 
 def _check_sorter(name: str, sequence: Tensor, sorter: Tensor) -> None:

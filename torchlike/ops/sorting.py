@@ -222,7 +222,9 @@ def sort(input, dim: int = -1, descending: bool = False, *, stable: bool | None 
     """(values, indices) sorted along dim; ties keep their order, stable or not."""
     if input.dtype.is_complex:
         raise RuntimeError(" Sort does not support complex dtypes on CPU")
-    return _sorted(*apply(_SORT, (input,), (as_dim(dim, input.ndim), bool(descending))))
+    if stable is not None:
+        flag(stable)
+    return _sorted(*apply(_SORT, (input,), (as_dim(dim, input.ndim), flag(descending))))
 
 
 @public(out=True)
@@ -230,7 +232,8 @@ def argsort(input, dim: int = -1, descending: bool = False, *, stable: bool = Fa
     """The indices that sort input along dim; ties keep their order."""
     if input.dtype.is_complex:
         raise RuntimeError(" Sort does not support complex dtypes on CPU")
-    return apply(_ARGSORT, (input,), (as_dim(dim, input.ndim), bool(descending)))
+    flag(stable)
+    return apply(_ARGSORT, (input,), (as_dim(dim, input.ndim), flag(descending)))
 
 
 @public(out=True)
@@ -303,7 +306,7 @@ def topk(input, k: int, dim: int = -1, largest: bool = True, sorted: bool = True
         raise RuntimeError("selected index k out of range")
     if input.dtype.is_complex or input.dtype is dt.bool_:
         raise RuntimeError(" topk does not support complex dtypes on CPU" if input.dtype.is_complex else "topk does not support bool dtypes on CPU")
-    return _largest(*apply(_TOPK, (input,), (k, d, bool(largest))))
+    return _largest(*apply(_TOPK, (input,), (k, d, flag(largest))))
 
 
 # -- one element by rank -----------------------------------------------------------------------------------------------

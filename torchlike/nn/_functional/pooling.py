@@ -225,7 +225,7 @@ def _geometry(input, kernel_size, stride, padding, dilation, ceil_mode, n, name,
     _check_window(input, kernel, stride, padding, dilation, n, name)
     shape = tuple(input.shape[-n:])
     sizes, pads = _sizes(shape, kernel, stride, padding, dilation, bool(ceil_mode))
-    if min(sizes) < 1:
+    if min(sizes) < 1 or name == "avg_pool3d" and any(k > m for k, m in zip(kernel, shape)):
         _raise_too_small(input, shape, sizes, kernel, n, name)
     fitting = tuple(min(k, (m + 2 * p - 1) // d + 1) for k, m, p, d in zip(kernel, shape, padding, dilation))
     if fitting != kernel:  # the only window sees all there is (transformers' EfficientNet: 2560 over two pixels); nothing should be made as large as it

@@ -158,8 +158,8 @@ def unpad_sequence(padded_sequences: Tensor, lengths: Tensor, batch_first: bool 
     """Copies of the sequences of a padded tensor, each cut to its length."""
     if not batch_first:
         padded_sequences = padded_sequences.transpose(0, 1)
-    padded_sequences = padded_sequences.contiguous()
-    return [sequence[:int(length)].clone() for sequence, length in zip(padded_sequences, lengths.tolist())]
+    places = _torch().arange(padded_sequences.shape[1], device=lengths.device)
+    return [sequence[places < length] for sequence, length in zip(padded_sequences, lengths, strict=True)]
 
 
 def pack_sequence(sequences: list[Tensor], enforce_sorted: bool = True) -> PackedSequence:
