@@ -149,3 +149,21 @@ def test_defaults_of_functions_in_schemas(torch):  # torchao's operators have dt
     inferred = torch.library.infer_schema(defaults, mutates_args=())
     operator = torch.library.custom_op("schema_texts::defaults", defaults, mutates_args=())
     return inferred, str(torch.ops.schema_texts.defaults.default._schema), operator(torch.ones(2)), torch.ops.schema_texts.defaults(torch.ones(2), torch.float32)
+
+
+@same
+def test_a_kernel_for_all_kinds_of_device_of_what_was_defined_by_its_schema(torch):
+    """As bitsandbytes registers its kernels: `default` is no kind of device for an operator of custom_op."""
+    library = torch.library.Library("schema_texts", "FRAGMENT")
+    torch.library.define("schema_texts::tripled", "(Tensor x) -> Tensor", lib=library)
+
+    @torch.library.register_kernel("schema_texts::tripled", "default", lib=library)
+    def tripled(x):
+        return x * 3
+
+    found = [torch.ops.schema_texts.tripled(torch.ones(1))]
+    torch.library.register_kernel(torch.ops.schema_texts.tripled.default, "cpu", lambda x: x * 4, lib=library)
+    found.append(torch.ops.schema_texts.tripled(torch.ones(1)))
+    with pytest.raises(RuntimeError, match="Expected one of cpu, .* device type at start of device string: defaults"):
+        torch.library.register_kernel("schema_texts::tripled", "defaults", tripled, lib=library)
+    return found

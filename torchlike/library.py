@@ -165,8 +165,14 @@ def register_vmap(op: Any, func: Callable | None = None, /, *, lib: Any = None) 
 
 
 def register_kernel(op: Any, device_types: str | Sequence[str] | None, func: Callable | None = None, /, *, lib: Any = None) -> Callable:
-    """CustomOpDef.register_kernel, by name; a decorator without func."""
-    return found_operator(op).register_kernel(device_types) if func is None else found_operator(op).register_kernel(device_types, func)
+    """CustomOpDef.register_kernel, by name; a decorator without func. An operation of `define` takes what `impl` takes for kinds of device, too."""
+    if func is None:
+        return functools.partial(register_kernel, op, device_types, lib=lib)
+    found = found_operator(op)
+    if found._init_fn is not None or device_types is None:
+        return found.register_kernel(device_types, func)
+    implement(op if isinstance(op, str) else op._name, device_types, lib, func)
+    return func
 
 
 def define(qualname: Any, schema: str, alias_analysis: str = "", *, lib: Any = None, tags: Any = ()) -> Any:
