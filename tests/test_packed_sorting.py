@@ -49,11 +49,23 @@ def test_the_order_is_stable(monkeypatch, kind, shape, block):
     _same(sorting._at_rank(np, x, 4, 1, True), x, up[:, 4:5])
     for k in (0, 1, 3, 16):
         for order, largest in ((down, True), (up, False)):
-            value, index = sorting._topk(np, x, k, 1, largest)
-            if kind in (np.float64, np.int64):  # no keys: ties where they fall
-                assert np.array_equal(value, np.take_along_axis(x, order[:, :k], 1), equal_nan=kind is np.float64)
-            else:
-                _same((value, index), x, order[:, :k])
+            _same(sorting._topk(np, x, k, 1, largest), x, order[:, :k])
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64, np.int64, np.int8])
+@pytest.mark.parametrize("largest", [True, False])
+@pytest.mark.parametrize(("shape", "dim"), [((3, 400), 1), ((400, 3), 0), ((2, 300, 2), 1), ((500,), 0)])
+def test_of_equal_numbers_the_first_are_the_largest(monkeypatch, kind, largest, shape, dim):
+    """Also where the last of them that is chosen has equals which are not: as the compiled program chooses (OpenNMT's search over scores of -inf)."""
+    for few in (0, 1 << 40):
+        monkeypatch.setattr(sorting, "FEW", few)
+        for values in (1, 3, 40):
+            x = RNG.integers(0, values, shape).astype(kind)
+            if kind is np.float32 and values == 3:
+                x[x == 0] = -np.inf
+            for k in (1, 5, 17):
+                order = np.argsort(-x.astype(np.float64) if largest else x, dim, kind="stable")
+                assert np.array_equal(sorting._topk(np, x, k, dim, largest)[1], order[(slice(None),) * dim + (slice(0, k),)])
 
 
 def test_far_numbers_are_not_packed():

@@ -276,10 +276,24 @@ def _topk_numpy(x, k, dim, largest):
         return index
     if k > n // 16 or (x.dtype.kind == "f" and np.isnan(x).any()):
         return argsort_array(np, x, dim, largest)[(slice(None),) * dim + (slice(0, k),)]
-    # positions in order first, so that ties are stable among those chosen
-    part = np.argpartition(x, n - k if largest else k - 1, axis=dim) if k else np.zeros(x.shape, np.int64)
-    chosen = np.sort(part[(slice(None),) * dim + (slice(n - k, n) if largest else slice(0, k),)], axis=dim)
+    last = n - k if largest else k - 1
+    part = np.argpartition(x, last, axis=dim) if k else np.zeros(x.shape, np.int64)
+    chosen = part[(slice(None),) * dim + (slice(n - k, n) if largest else slice(0, k),)]
+    if k:
+        bound = np.take_along_axis(x, part[(slice(None),) * dim + (slice(last, last + 1),)], dim)
+        wanted = x >= bound if largest else x <= bound
+        if np.count_nonzero(wanted) > chosen.size:  # more equal the last that is chosen than there is room for
+            chosen = _lowest(wanted, x == bound, k, dim)
+    chosen = np.sort(chosen, axis=dim)  # positions in order first, so that ties are stable among those chosen
     return np.take_along_axis(chosen, argsort_array(np, np.take_along_axis(x, chosen, dim), dim, largest), dim)
+
+
+def _lowest(wanted, last, k, dim):
+    """The positions along dim of the k elements that are wanted: of those in `last`, which would be too many, the first."""
+    room = k - np.count_nonzero(wanted & ~last, axis=dim, keepdims=True)
+    taken = wanted & (~last | (np.cumsum(last, axis=dim) <= room))
+    in_rows = np.moveaxis(taken, dim, -1)
+    return np.moveaxis(np.nonzero(in_rows)[-1].reshape(*in_rows.shape[:-1], k), -1, dim)
 
 
 def _topk_shape(a, k, dim, largest):
