@@ -22,6 +22,58 @@ def test_the_data_lies_at_its_address_and_stays_there(torch):
     return *seen, read(x), x.data_ptr() == before, x[1].data_ptr() - before, read(x.t().contiguous())
 
 
+def written(address, *numbers, kind=ctypes.c_float):
+    (kind * len(numbers)).from_address(address)[:] = numbers
+
+
+@same
+def test_what_is_written_at_an_address_is_the_data(torch):
+    """As functions in C write, called by ctypes (bitsandbytes on the CPU)."""
+    x, turned, halves = torch.empty(4), torch.zeros(2, 3).t(), torch.zeros(2, dtype=torch.bfloat16)
+    pictures, many, numbers = torch.zeros(1, 3, 2, 2).to(memory_format=torch.channels_last), torch.zeros(3000), torch.zeros(1, dtype=torch.complex64)
+    written(x.data_ptr(), 1, 2, 3, 4)
+    written(turned.data_ptr(), *range(6))
+    written(pictures.data_ptr(), *range(12))
+    written(many.data_ptr(), *range(3000))
+    written(numbers.data_ptr(), 1, 2)
+    written(halves.data_ptr(), 0x3f80, 0x4000, kind=ctypes.c_int16)
+    storage = torch.zeros(2).untyped_storage()
+    written(storage.data_ptr(), 5)
+    return x, turned, pictures, many.sum(), numbers, halves, storage[3], storage.resizable(), x._version
+
+
+@same
+def test_views_and_their_base_see_what_is_written_at_an_address(torch):
+    x, y, z = torch.zeros(6), torch.zeros(4), torch.zeros(3)
+    part, whole = x[2:], y.view(2, 2)
+    before = part * 1
+    written(part.data_ptr(), 5, 6)
+    written(y.data_ptr(), 1, 2, 3, 4)
+    first, second = z.data_ptr(), z.data_ptr()
+    written(first, 1, 2, 3)
+    written(second, 7)
+    seen = before, part.clone(), x.clone(), whole + 1, z + 1
+    z += 1
+    written(z.data_ptr() + 4, 9)
+    array = z.numpy()
+    array[2] = -1
+    return *seen, z, array.tolist(), z.detach(), z.clone()
+
+
+@same
+def test_a_gradient_is_taken_at_what_was_written_at_an_address(torch):
+    layer = torch.nn.Linear(2, 2, bias=False)
+    optimizer = torch.optim.SGD(layer.parameters(), lr=0.5)
+    written(layer.weight.data_ptr(), 1, 2, 3, 4)
+    layer(torch.ones(1, 2)).pow(2).sum().backward()
+    found = [layer.weight.grad.clone()]
+    optimizer.step()
+    found.append(layer.weight.detach().clone())
+    written(layer.weight.data_ptr(), 1, 2)
+    optimizer.step()
+    return *found, layer.weight
+
+
 @same
 def test_the_array_that_numpy_gives_lies_at_the_address(torch):
     x, z = torch.arange(6.0).reshape(2, 3), torch.empty_strided((2, 3), (1, 2)).copy_(torch.arange(6.0).reshape(2, 3))

@@ -26,7 +26,7 @@ from ._core.registry import Op, View
 from ._core.silence import silently
 from ._core.transposing import copy_of
 from ._core.value import Unread, Value, is_tracer, of_array
-from ._storage import LONG_AGO, Past, Storage, window
+from ._storage import LENT, LONG_AGO, Past, Storage, same_bits, window
 from ._tensor import Tensor, _new, _special, is_told_to_nobody
 
 MUCH = 1 << 16  # elements, of which it pays to pick few at once
@@ -54,7 +54,7 @@ class Host:
                 t._seen = LONG_AGO
             return
         v = t._value
-        if t._seen != st.version or v.array is None or not _same(memory, np.asarray(v.array)):
+        if t._seen != st.version or v.array is None or not same_bits(memory, np.asarray(v.array)):
             t._value, t._seen = of_array(copy_of(memory)), st.version
             self.looked_apart = True
 
@@ -80,7 +80,7 @@ class Host:
             return
         if self.snapshot is None:
             self.snapshot = np.asarray(concrete(v))
-        if not _same(self.array, self.snapshot):
+        if not same_bits(self.array, self.snapshot):
             self.snapshot = np.array(self.array, order="C")
             st.value = of_array(self.snapshot)
             st.version += 1
@@ -212,20 +212,6 @@ def _reachable(array: np.ndarray) -> bool:
     return False
 
 
-_FEW = 1 << 12  # bytes, which are copied in less time than NumPy compares them
-
-
-def _same(a: np.ndarray, b: np.ndarray) -> bool:
-    """Bitwise equality (so that NaN equals itself) of two arrays of one shape and dtype."""
-    if a.nbytes > _FEW:
-        if a.flags.c_contiguous and b.flags.c_contiguous:
-            kind = np.uint64 if a.nbytes % 8 == 0 else np.uint8
-            return np.array_equal(a.reshape(-1).view(kind), b.reshape(-1).view(kind))
-        if a.itemsize <= 8:
-            return np.array_equal(a.view(f"u{a.itemsize}"), b.view(f"u{a.itemsize}"))
-    return a.tobytes() == b.tobytes()
-
-
 _READ_ONLY = ("The given {} is not writable, and PyTorch does not support non-writable tensors. This means {}. You may want to copy the {} to protect its "
               "data or make it writable before converting it to a tensor. This type of warning will be suppressed for the rest of this program.")
 READ_ONLY_ARRAY = _READ_ONLY.format("NumPy array", "writing to this tensor will result in undefined behavior", "array")
@@ -278,6 +264,8 @@ def numpy_view(t: Tensor) -> np.ndarray:
     st = t._ensure_storage()
     if st.past is not None and st.past.has_grown(t._seen):
         t._current()  # finds its window of that
+    if st.host is LENT:
+        LENT.sync(st)
     if st.host is None:
         t._current().shared = True
         held = np.asarray(concrete(st.value))

@@ -29,7 +29,7 @@ class Storage:
     def __init__(self, value: Value, layout: Layout | None, version: int = 0):
         self.value, self.layout, self.version = value, layout, version
         self.unseen = 0  # writes through `.data`, which `_version` does not count
-        self.host = None  # an np.ndarray that the user may write: see _host.py
+        self.host = None  # an np.ndarray that the user may write, see _host.py; or LENT
         self.past: Past | None = None
         self.memory: np.ndarray | int | None = None  # the bytes behind `address`; a number where they are not on the CPU
         self.shown = -1  # the version that memory shows
@@ -37,7 +37,7 @@ class Storage:
     @property
     def address(self) -> int:
         """Where the data lies for code that reads memory (ctypes, safetensors): reserved at the first question and then kept,
-        because torch's address outlives writes. Each question brings the bytes up to date; writing there changes nothing."""
+        because torch's address outlives writes. Each question brings the bytes up to date, and lends the memory to who asked."""
         a = self.value.aval
         if self.value.array is program.META_ARRAY:
             return 0
@@ -53,7 +53,13 @@ class Storage:
             self.memory, self.shown = room[start:start + size], -1
         if self.shown != self.version and self.host is None and program.state.capture is None:
             self._show(size)
+        if self.host is None and self.shown == self.version and self.value.__class__ is Value and self._lies_as_shaped():
+            self.host = LENT
         return self.memory.ctypes.data
+
+    def _lies_as_shaped(self) -> bool:
+        layout = self.layout
+        return layout is None or layout.shape == self.value.aval.shape and not layout.offset and is_dense(layout)
 
     def _show(self, size: int) -> None:
         """Write the data into memory, in the order of memory."""
@@ -65,6 +71,62 @@ class Storage:
         if not is_tracer(array):
             self.memory[:size] = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
             self.shown = self.version
+
+
+class Lent:
+    """In a Host's place: memory at an address that somebody asked for and may write (a function in C, called by ctypes).
+
+    What lies there when the tensor is next looked at is its data. From then on it is the tensor's alone: nobody says when such code has done.
+    """
+
+    def look(self, t: object, st: Storage) -> None:
+        """Take over what was written."""
+        self.sync(st)
+
+    def sync(self, st: Storage) -> None:
+        """Take over what was written."""
+        st.host = None
+        if st.shown != st.version or program.state.capture is not None:
+            return
+        held = np.asarray(program.concrete(st.value))
+        strides = None if st.layout is None else [s * held.itemsize for s in st.layout.strides]
+        memory = np.ndarray(held.shape, held.dtype, st.memory, strides=strides)
+        if not same_bits(memory, held):
+            st.value = Value(st.value.aval, np.array(memory, order="C"))
+            Past.add(st)  # as a write through `.data`
+            st.shown = st.version
+
+    def write(self, st: Storage) -> None:
+        """The tensor has another value, which the memory does not show."""
+        st.host = None
+
+    def view(self, *_: object) -> None:
+        """What a Host answers itself: nothing here."""
+
+    pick = view
+
+    def put(self, *_: object) -> bool:
+        """Nor this."""
+        return False
+
+    def is_apart(self, t: object) -> bool:
+        """Nor this."""
+        return False
+
+
+LENT = Lent()
+_FEW = 1 << 12  # bytes, which are copied in less time than NumPy compares them
+
+
+def same_bits(a: np.ndarray, b: np.ndarray) -> bool:
+    """Bitwise equality (so that NaN equals itself) of two arrays of one shape and dtype."""
+    if a.nbytes > _FEW:
+        if a.flags.c_contiguous and b.flags.c_contiguous:
+            kind = np.uint64 if a.nbytes % 8 == 0 else np.uint8
+            return np.array_equal(a.reshape(-1).view(kind), b.reshape(-1).view(kind))
+        if a.itemsize <= 8:
+            return np.array_equal(a.view(f"u{a.itemsize}"), b.view(f"u{a.itemsize}"))
+    return a.tobytes() == b.tobytes()
 
 
 LONG_AGO = -1  # the version that a tensor has seen which must look at the storage's value, having had a snapshot of its own

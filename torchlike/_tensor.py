@@ -598,7 +598,7 @@ class Tensor(Fields, metaclass=Shown):
         return self._strided().offset
 
     def data_ptr(self) -> int:
-        """The address of the first element: on the CPU memory that can be read (but not written), elsewhere a number."""
+        """The address of the first element: on the CPU memory that can be read, and written until the tensor is next looked at; elsewhere a number."""
         if self._value.array is program.META_ARRAY or self._value.aval.numel == 0:
             return 0
         self._find_edge()

@@ -18,7 +18,7 @@ from .._core.shown import Shown
 from .._public import FUNCTIONS, public
 from .._resize import grow
 from .._shared import is_shared, share
-from .._storage import Storage, in_order
+from .._storage import LENT, Storage, in_order
 from .._tensor import Tensor, as_tensor_value
 from .creation import constant
 from .from_data import from_data, place
@@ -226,7 +226,7 @@ class UntypedStorage(StorageBase):
 
     def resizable(self) -> bool:
         """Whether it may grow or shrink: not where a NumPy array shares it."""
-        return self._cell.host is None
+        return self._cell.host is None or self._cell.host is LENT
 
     def byteswap(self, dtype: dt.dtype) -> None:
         """Reverse the bytes of each element (of each part of complex ones), in place."""
