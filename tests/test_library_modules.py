@@ -24,6 +24,17 @@ def test_tensors_sorted_by_device_and_dtype(torch):  # pytorch_optimizer
 
 
 @same
+def test_where_functions_of_many_tensors_are_worth_calling(torch):  # torchtune, torchtitan
+    parts, clip = part(torch, "utils._foreach_utils"), part(torch, "nn.utils.clip_grad")
+    x = torch.ones(2, requires_grad=True)
+    lists = [x.detach(), None], [torch.nn.Parameter(x.detach())], [x.detach(), 3], []
+    product = clip._no_grad(lambda: x * 2)()
+    return ([parts._device_has_foreach_support(torch.device(kind)) for kind in ("cpu", "cuda", "meta", "mps", "xla")],
+            [parts._has_foreach_support(tensors, torch.device(kind)) for tensors in lists for kind in ("cpu", "cuda", "meta")],
+            product, product.requires_grad, [kind.__name__ for kind in clip._tensor_or_tensors.__args__])
+
+
+@same
 def test_random_states_of_devices(torch):  # sentence_transformers: where nothing lies on an accelerator
     checkpoint = part(torch, "utils.checkpoint")
     return checkpoint.get_device_states(torch.ones(1), 3, {"a": torch.ones(1)}), checkpoint.set_device_states([], [])

@@ -9,6 +9,18 @@ from .._tensor import Tensor
 
 __all__: list[str] = []
 
+_KINDS = ("cpu", "cuda", "xpu", "mtia", "tpu")  # of device for which it is worth calling a `_foreach` function: PyTorch's, and one of ours
+
+
+def _device_has_foreach_support(device: device) -> bool:
+    """Whether the `_foreach` functions are worth calling on this device, as code that clips gradients like PyTorch's asks."""
+    return device.type in _KINDS
+
+
+def _has_foreach_support(tensors: list[Tensor], device: device) -> bool:
+    """Whether they are also for these tensors of the device: plain ones, or None."""
+    return _device_has_foreach_support(device) and all(t is None or type(t) is Tensor for t in tensors)
+
 
 def _group_tensors_by_device_and_dtype(tensorlistlist: list[list], with_indices: bool = False) -> dict[tuple[device, dtype], tuple[list[list], list[int]]]:
     """Lists that belong together, place by place, as groups whose first list has one device and dtype; empty lists stay empty.

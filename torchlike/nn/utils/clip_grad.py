@@ -3,8 +3,8 @@ from __future__ import annotations
 
 import types
 import warnings
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, Union
 
 from torchlike._core import dtype as dt
 from torchlike._core.registry import Op
@@ -51,6 +51,14 @@ def _torch() -> Any:
 def _grads(parameters: Tensor | Iterable[Tensor]) -> list[Tensor]:
     parameters = [parameters] if isinstance(parameters, Tensor) else parameters
     return [p.grad for p in parameters if p.grad is not None]
+
+
+_tensor_or_tensors = Union[Tensor, Iterable[Tensor]]  # noqa: UP007  libraries annotate their own clipping with it
+
+
+def _no_grad(func: Callable) -> Callable:
+    """The function, run without recording a graph: a decorator that libraries' own clipping takes from here."""
+    return no_grad()(func)
 
 
 @no_grad()
