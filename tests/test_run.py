@@ -259,6 +259,14 @@ def test_a_text_has_the_alias(tmp_path):
     assert done.stdout == "2.0 True\n", done.stderr
 
 
+def test_warnings_and_programs_of_a_text_name_its_lines(tmp_path):
+    text = "import torch\ndef f(x):\n    return x.add(2, x)\nprint(f(torch.ones(1)).item())\n" + "print(torch.explain())"
+    for arguments, given, name in ((("-c", text), "", "<string>"), (("-",), text, "<stdin>")):
+        done = python(*LAUNCHER, *arguments, cwd=tmp_path, given=given)
+        assert done.stderr.startswith(f"{name}:3: UserWarning: This overload of add is deprecated:\n\tadd(Number alpha, Tensor other)\n")
+        assert done.stdout.startswith("3.0\n") and f"\n{name}:4 " in done.stdout, done.stdout
+
+
 @pytest.mark.parametrize(
     "body",
     [

@@ -1137,3 +1137,12 @@ def _raised(call):
     with pytest.raises(Exception) as found:
         call()
     return found.value
+
+
+@pytest.mark.parametrize("library", ["torch", "torchlike"])
+def test_a_folder_that_is_missing_is_told_before_anything_is_pickled(library, tmp_path):
+    with pytest.raises(RuntimeError, match=f"Parent directory {tmp_path}/runs does not exist"):
+        LIBRARIES[library].save({"loss": lambda x: x}, tmp_path / "runs" / "model.pt")  # no pickle takes a lambda
+    with pytest.raises((AttributeError, pickle.PicklingError)):
+        LIBRARIES[library].save({"loss": lambda x: x}, tmp_path / "model.pt")
+    assert library == "torch" or not list(tmp_path.iterdir())  # torch leaves a broken file

@@ -202,7 +202,7 @@ def _mended(f: Callable, run: Callable, args: tuple, kwargs: dict, error: Except
         return functools.partial(form, *args, **kwargs)
     if _is_of_class(f, args):
         return functools.partial(run, *args[1:], **kwargs)
-    older = _older(f, args, kwargs, error)
+    older = _older(f, args, kwargs, error, method=method)
     if older is not None:
         return functools.partial(f, *older[0], **older[1])
     if method:
@@ -289,7 +289,7 @@ def _quantized_form(name: str, args: tuple, kwargs: dict) -> Callable | None:
 ARRAY_WORDS = {"x": "input", "a": "input", "x1": "input", "x2": "other"}  # names by which NumPy has them, and torch takes them too
 
 
-def _older(f: Callable, args: tuple, kwargs: dict, error: Exception, shown: str | None = None) -> tuple[tuple, dict] | None:
+def _older(f: Callable, args: tuple, kwargs: dict, error: Exception, shown: str | None = None, method: bool = False) -> tuple[tuple, dict] | None:
     """The arguments of a failed call by today's names and in today's order, where they came by others that PyTorch still takes."""
     if not isinstance(error, TypeError):
         return None
@@ -298,7 +298,7 @@ def _older(f: Callable, args: tuple, kwargs: dict, error: Exception, shown: str 
         found = {w: ARRAY_WORDS[w] for w in kwargs.keys() & ARRAY_WORDS.keys() if w not in names and ARRAY_WORDS[w] in names}
         if found and not kwargs.keys() & set(found.values()) and len(set(found.values())) == len(found):
             return args, {found.get(name, name): x for name, x in kwargs.items()}
-    return newer(f.__name__, args, kwargs, shown) if f.__name__ in FACTORS else None
+    return newer(f.__name__, args, kwargs, shown, method) if f.__name__ in FACTORS else None
 
 
 def with_out(f: Callable) -> Callable:
@@ -416,7 +416,7 @@ def in_place(f: Callable, name: str, repeating: Callable | None = None) -> Calla
             refuse_cast(self, args)  # torch asks first whether the result could be stored
             raise
         except Exception as error:
-            older = _older(f, (self, *args), kwargs, error, name)
+            older = _older(f, (self, *args), kwargs, error, name, method=True)
             if older is None:
                 taken = taken_over(name, (self, *args), kwargs)
                 if taken is not NotImplemented:

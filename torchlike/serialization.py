@@ -131,10 +131,10 @@ def save(
     _check_dill(pickle_module)
     if skips_data() and not _use_new_zipfile_serialization:
         raise RuntimeError("Cannot use skip_data=True with _use_new_zipfile_serialization=False")
-    saver = TensorSaver(legacy=not _use_new_zipfile_serialization)
-    pickled = io.BytesIO()
-    pickler_of(pickle_module)(pickled, pickle_protocol, saver.persistent_id, saver.reduce).dump(obj)
-    with _writable(f) as (stream, name):
+    with _writable(f) as (stream, name):  # before anything is pickled: that takes a while, and whether there is such a folder does not
+        saver = TensorSaver(legacy=not _use_new_zipfile_serialization)
+        pickled = io.BytesIO()
+        pickler_of(pickle_module)(pickled, pickle_protocol, saver.persistent_id, saver.reduce).dump(obj)
         if not _use_new_zipfile_serialization:
             legacy.write(stream, pickled.getvalue(), saver.storages())
             return
