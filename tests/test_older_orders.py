@@ -9,8 +9,10 @@ CALLS = ["torch.add(x, 2, 3)", "torch.add(x, 2, y)", "x.add(2, y)", "x.add_(-0.1
          "torch.addcdiv(x, 0.5, y, y + 1)",
          "torch.addmm(2, m, 3, m, m)", "m.addmm(2, 3, m, m)", "torch.addmv(2, v, 3, m, v)", "v.addmv_(2, m, m[0])",
          "torch.addr(2, m, 3, v, v)", "m.addr_(2, v, v)",
-         "torch.addbmm(2, m, 3, b, b)", "torch.baddbmm(2, b, 3, b, b)", "torch.addmm(2, m, m, m)", "torch.ones(2, 2, 2).baddbmm_(2, b, b)", "v.addmv(2, 3, m, v)", "torch.add(x, 2, y, out=torch.empty(3))"]
-REFUSED = ["torch.addmm(m, 2, m, m)", "torch.addmv(2, 3, v, m, v)", "m.addr_(v, 2, v)", "torch.addcdiv(0.5, x, y, y)", "x.add_(1, 2, 3)", "torch.mul(x, 2, y)", "x.mul_(2, y)", "torch.add(x, 2, y, alpha=3)", "torch.addcmul(x, 1, 2, y, y)"]
+         "torch.addbmm(2, m, 3, b, b)", "torch.baddbmm(2, b, 3, b, b)",
+         "torch.addmm(2, m, m, m)", "torch.ones(2, 2, 2).baddbmm_(2, b, b)", "v.addmv(2, 3, m, v)", "torch.add(x, 2, y, out=torch.empty(3))"]
+REFUSED = ["torch.addmm(m, 2, m, m)", "torch.addmv(2, 3, v, m, v)", "m.addr_(v, 2, v)", "torch.addcdiv(0.5, x, y, y)",
+           "x.add_(1, 2, 3)", "torch.mul(x, 2, y)", "x.mul_(2, y)", "torch.add(x, 2, y, alpha=3)", "torch.addcmul(x, 1, 2, y, y)"]
 
 
 def result(torch, call):
@@ -45,8 +47,9 @@ def test_every_older_call_warns_where_warnings_are_always(subject, oracle):
         try:
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always")
+                names = {"torch": torch, "x": torch.ones(3), "y": torch.ones(3), "m": torch.ones(2, 2), "v": torch.ones(2), "b": torch.ones(2, 2, 2)}
                 for call in CALLS:
-                    eval(compile(call, __file__, "eval"), {"torch": torch, "x": torch.ones(3), "y": torch.ones(3), "m": torch.ones(2, 2), "v": torch.ones(2), "b": torch.ones(2, 2, 2)})
+                    eval(compile(call, __file__, "eval"), names)
                 torch.ones(2).add_(2, torch.ones(2))
         finally:
             torch.set_warn_always(False)
