@@ -19,6 +19,7 @@ import importlib.abc
 import importlib.machinery
 import importlib.util
 import json
+import multiprocessing
 import os
 import re
 import signal
@@ -91,7 +92,8 @@ def pytest_runtest_makereport(item, call):
         return
     why = where = ""
     if report.outcome == "failed" and call.excinfo:
-        why = f"{call.excinfo.typename}: {str(call.excinfo.value)[:600]}"
+        said = str(call.excinfo.value)
+        why = f"{call.excinfo.typename}: {said if len(said) < 600 else said[:250] + ' ... ' + said[-350:]}"  # another process's error ends with its own words
         where = " < ".join(f"{Path(str(e.path)).name}:{e.lineno + 1}" for e in reversed(call.excinfo.traceback[-6:]))
     seconds = getattr(item, "processor_seconds", 0)
     item.config.results.write(json.dumps({"test": name_of(item), "outcome": report.outcome, "why": why, "where": where, "seconds": seconds}) + "\n")
@@ -206,6 +208,9 @@ def prepare() -> None:
     for module, decorator, of in (("common_device_type", "ops", "op_list"), ("common_utils", "parametrize", "arg_values")):
         import_making_up(f"torch.testing._internal.{module}")
         allow_none(getattr(sys.modules[f"torch.testing._internal.{module}"], decorator), of)
+    if os.environ.get("PYTORCH_TESTS_FORK"):
+        case = import_making_up("torch.testing._internal.common_distributed").MultiProcessTestCase
+        case._spawn_processes = lambda self: self._start_processes(multiprocessing.get_context("fork").Process)
     import_making_up(os.environ["PYTORCH_TESTS_MODULE"])
     scripting = sys.modules.get("torch.testing._internal.jit_utils")
     if scripting is not None and os.environ["PYTORCH_TESTS_LIBRARY"] == "torchlike":  # what it does around each test concerns the compiler only
@@ -240,6 +245,7 @@ def become_torch() -> None:
     for name, value in {"_DisableFuncTorch": MadeUp, "_len_torch_function_stack": lambda: 0, "_get_torch_function_state": lambda: 0,
                         "_set_torch_function_state": lambda state: None, "_get_privateuse1_backend_name": lambda: "privateuseone"}.items():
         setattr(torch._C, name, value)
+    torch._C._set_print_stack_traces_on_fatal_signal = lambda on: None
     torch._C._debug_only_are_vmap_fallback_warnings_enabled = torch._C._functorch._is_vmap_fallback_enabled = lambda: False
     torch._C._debug_only_display_vmap_fallback_warnings = torch._C._functorch._set_vmap_fallback_enabled = lambda on: None
     torch.distributed.Backend.register_backend = classmethod(lambda cls, name, *_, **__: setattr(cls, name.upper(), name))  # of its own, multi_threaded_pg
@@ -322,7 +328,7 @@ def run(folder: Path, file: str, library: str, options: argparse.Namespace) -> d
         environment = os.environ | {
             "PYTORCH_TESTS_LIBRARY": library, "PYTORCH_TESTS_MODULE": "" if options.library else place.stem, "PYTORCH_TESTS_RESULTS": str(results.resolve()),
             "PYTORCH_TESTS_SECONDS": str(options.seconds), "PYTORCH_TESTS_EVERY": str(options.every), "PYTORCH_TESTS_OFFSET": str(options.offset),
-            "PYTORCH_TESTING_DEVICE_ONLY_FOR": "cpu", "OMP_NUM_THREADS": "1",
+            "PYTORCH_TESTING_DEVICE_ONLY_FOR": "cpu", "OMP_NUM_THREADS": "1", "PYTORCH_TESTS_FORK": "1" if options.fork else "",
             # Not a library's folders of tests, which pytest puts there as it needs them: one may be called `onnx`.
             "PYTHONPATH": os.pathsep.join(map(str, (folder, HERE.parent) if options.library else (place.parent, folder, HERE.parent)))}
         if library == "torchlike" and not options.library:
@@ -369,6 +375,7 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("files", nargs="+")
     parser.add_argument("--library", action="store_true", help="FOLDER is a library's checkout")
+    parser.add_argument("--fork", action="store_true", help="fork the processes of distributed tests: to spawn four takes longer than what they test")
     parser.add_argument("-k", help="pytest's choice of tests")
     parser.add_argument("--every", type=int, default=1, help="take only one of so many tests")
     parser.add_argument("--offset", type=int, default=0, help="which one of these: 0, as the tables say, or up to --every - 1")

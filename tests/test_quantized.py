@@ -193,11 +193,13 @@ def test_writes_at_indices(torch):
     names = {"torch": torch, "put": put, "i": places, "x": torch.arange(6.0).reshape(2, 3), "seen": _seen,
              "q": torch.quantize_per_tensor(torch.arange(6.0).reshape(2, 3), 0.5, 1, torch.quint8), "wide": torch.quantize_per_tensor(torch.ones(3), 0.5, 1, torch.qint32),
              "c": torch.quantize_per_channel(torch.ones(2, 3), torch.tensor([0.1, 0.2]), torch.tensor([0, 3]), 0, torch.qint8)}
-    calls = ["put(q, (i, i), torch.tensor([2.5, 1]))", "put(q, (i, i), torch.tensor(2.5))", "put(q, (i, i), 2.5)", "put(q, x > 2, 9.0)", "put(q, x > 3, torch.arange(2.0))", "put(q, [1, 0], x)",
+    calls = ["put(q, (i, i), torch.tensor([2.5, 1]))", "put(q, (i, i), torch.tensor(2.5))", "put(q, (i, i), 2.5)", "put(q, x > 2, 9.0)", "put(q, x > 3, torch.arange(2.0))",
+             "put(q, [1, 0], x)",
              "put(q, (slice(None), i), x[:, :2])", "put(q, (slice(None), i), q[:, :2])", "put(q, (slice(None), 0), torch.arange(2.0))", "put(q, 0, x[None, None, 1])",
              "put(q, slice(0, 1), torch.tensor(1e9))", "put(c, i, x)", "put(c, 0, x[1])", "q.clone().index_put_((i,), x)", "torch.index_put(q, (i,), x)",
              "q.clone().index_put_((i,), x, accumulate=True)", "q.clone().masked_fill_(x > 2, 2**32)", "wide.clone().masked_fill_(wide.dequantize() > 0, 2**32).int_repr()",
-             "c.clone().masked_fill_(x > 2, 2)", "q.resize(3, 2)", "q.t().resize(6).int_repr()", "torch.empty_like(q, dtype=torch.qint8)", "torch.empty_like(q, dtype=torch.float32)",
+             "c.clone().masked_fill_(x > 2, 2)", "q.resize(3, 2)", "q.t().resize(6).int_repr()", "torch.empty_like(q, dtype=torch.qint8)",
+             "torch.empty_like(q, dtype=torch.float32)",
              "torch._choose_qparams_per_tensor(x - 2)", "torch._choose_qparams_per_tensor(x - 2, True)", "torch._choose_qparams_per_tensor(torch.zeros(3))",
              "(lambda w: (torch._saturate_weight_to_fp16(w), w))(torch.tensor([[1e9, -1e9, 65505, 1.00001]]))", "torch._saturate_weight_to_fp16(x.double())"]
     return outcomes(names, [f"seen({call})" for call in calls])

@@ -72,8 +72,18 @@ for f in (lambda t: t * 2, torch.relu, lambda t: t.t(), lambda t: t.sum(0), lamb
 show((rows @ distribute_tensor(w, mesh)).placements, (copies @ distribute_tensor(w, mesh, [Shard(1)])).placements,
      (columns @ distribute_tensor(w, mesh, [Shard(0)])).placements)
 show(round(rows.sum().item(), 4), bool(rows.sum() > 0), torch.equal(rows, rows.clone()), float(rows.mean()) == float(whole.mean()) or "rounded")
+show(rows.is_same_size(copies), rows.is_same_size(rows[:2]), copies.is_same_size(rows.t()))
+for like in (rows, copies):
+    made = [like.new_empty_strided((6, 4), (4, 1), requires_grad=True), like.new_zeros((6, 4), requires_grad=True), like.new_empty_strided((3, 2), (2, 1)), like.new_ones(6, 4)]
+    show([(m.placements, tuple(m.shape), m.requires_grad, m.is_leaf) for m in made], numbers(made[1]), numbers(made[3]))
 
 # in place
+for scale in (1, 2):  # what from_local makes of a leaf, or of a result, is no view
+    leaf = torch.full((2, 4), 3.0, requires_grad=True)
+    made = DTensor.from_local(leaf if scale == 1 else leaf * scale, mesh, [Shard(0)])
+    torch.fill_(made, 7.0) if scale == 1 else made.mul_(5)
+    (made * 2).sum().backward()
+    show(numbers(made), leaf.detach().tolist(), leaf.grad.tolist())
 inplace = distribute_tensor(whole, mesh, [Shard(0)])
 inplace.add_(1).mul_(columns).zero_()
 inplace += 2

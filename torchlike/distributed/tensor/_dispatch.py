@@ -159,10 +159,19 @@ def _equal(func: Callable, a: Tensor, b: Tensor) -> bool:
     return tuple(a.shape) == tuple(b.shape) and _of_whole(func, a, b)
 
 
+def _same_size(func: Callable, a: Tensor, b: Tensor) -> bool:
+    return tuple(a.shape) == tuple(b.shape)
+
+
 def _new(func: Callable, d: DTensor, *args: Any, **kwargs: Any) -> DTensor:
     """new_zeros and its kin: replicated, or as the tensor where that is the size."""
+    needs = kwargs.pop("requires_grad", False)
     with DisableTorchFunctionSubclass():
         made = func(piece(d), *args, **kwargs)
+    return _lying(made, d).requires_grad_(needs)
+
+
+def _lying(made: Tensor, d: DTensor) -> DTensor:
     if tuple(made._aval.shape) == tuple(d._global):
         lies = gradient_placements(d._placements)
         return marked(moved(made, d._global, d._mesh, (Replicate(),) * d._mesh.ndim, lies), d._mesh, lies, d._global)
@@ -191,9 +200,9 @@ def _detach_(func: Callable, d: DTensor) -> DTensor:
 
 
 _HOOKS: dict[str, Callable] = {
-    "register_hook": _register_hook, "backward": _backward, "equal": _equal, "detach_": _detach_, "grad": _grad,
+    "register_hook": _register_hook, "backward": _backward, "equal": _equal, "is_same_size": _same_size, "detach_": _detach_, "grad": _grad,
     **dict.fromkeys(("item", "__bool__", "__float__", "__int__", "__index__", "__format__", "is_nonzero"), _local),
     **dict.fromkeys(("constant_", "kaiming_uniform_"), _opened), **dict.fromkeys(("tolist", "numpy"), _refused), **dict.fromkeys(("allclose", "__contains__"), _of_whole),
-    **dict.fromkeys(("new_zeros", "new_ones", "new_empty", "new_full"), _new),
+    **dict.fromkeys(("new_zeros", "new_ones", "new_empty", "new_full", "new_empty_strided"), _new),
 }
 DTensor._handle = _dispatch

@@ -41,7 +41,9 @@ class DTensor(Tensor):
             for i, p in enumerate(found):
                 if isinstance(p, Shard):
                     shape[p.dim] *= mesh.size(i)
-        return marked(_FromLocal.apply(local_tensor, mesh, found, grad_placements, shape), mesh, found, shape)
+        made = _FromLocal.apply(local_tensor, mesh, found, grad_placements, shape)
+        made._base = made._several = None  # not a view: it may be written, where the local tensor is a leaf, too
+        return marked(made, mesh, found, shape)
 
     def to_local(self, *, grad_placements: Sequence[Placement] | None = None) -> Tensor:
         """The piece of this rank; differentiable. `grad_placements` says how the gradient of it lies."""
