@@ -27,6 +27,11 @@ dist.init_process_group("gloo", rank=0, world_size=1, init_method="file://" + FI
 mesh = init_device_mesh("cpu", (1, 1), mesh_dim_names=("dp", "tp"))
 print(mesh, mesh.mesh.tolist(), mesh.shape, mesh.ndim, mesh.size(), mesh.size(0), mesh.device_type, mesh.get_rank())
 print(mesh["dp"], mesh["dp"].get_local_rank(), mesh.get_local_rank("tp"), mesh["dp", "tp"], mesh.get_coordinate())
+print(mesh[["dp", "tp"]] == mesh["dp", "tp"], mesh[["tp"]].mesh_dim_names, mesh[["tp"]] == mesh["tp"], hash(mesh[["tp"]]) == hash(mesh["tp"]))
+try:
+    init_device_mesh("cuda:0", (1, 1))
+except RuntimeError as error:
+    print(error.args)
 print(mesh.mesh_dim_names, len(mesh.get_all_groups()), mesh.get_group("dp").size())
 show(mesh.__getitem__, "x")
 show(mesh.get_group)

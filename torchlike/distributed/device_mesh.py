@@ -115,7 +115,7 @@ class DeviceMesh:
         return self.mesh_dim_names.index(names[0])
 
     def __getitem__(self, names: str | tuple[str, ...]) -> DeviceMesh:
-        names = (names,) if isinstance(names, str) else names
+        names = (names,) if isinstance(names, str) else tuple(names)
         self._named(*names)
         kept = [self.mesh_dim_names.index(n) for n in names]
         here = tuple(slice(None) if d in kept else (self._coordinate or (0,) * self.ndim)[d] for d in range(self.ndim))
@@ -188,5 +188,10 @@ def init_device_mesh(
                 "mesh_shape and mesh_dim_names should have same length! "
                 f"Found len(mesh_dim_names): {len(mesh_dim_names)} and len(mesh_shape):{len(mesh_shape)}.",
             )
+    if device_type and not device_type.isalpha():
+        raise RuntimeError(
+            f"Device type with index is not supported but got {device_type}. ",
+            "If you maintained a 'torch.device' object, it's recommended to pass in 'device.type'.",
+        )
     ranks: Tensor = torch.arange(math.prod(mesh_shape), dtype=int32, device="cpu").reshape(tuple(mesh_shape))
     return DeviceMesh(device_type, ranks, mesh_dim_names=mesh_dim_names)
