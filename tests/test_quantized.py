@@ -191,7 +191,8 @@ def test_writes_at_indices(torch):
         return q
     places = torch.tensor([0, 1])
     names = {"torch": torch, "put": put, "i": places, "x": torch.arange(6.0).reshape(2, 3), "seen": _seen,
-             "q": torch.quantize_per_tensor(torch.arange(6.0).reshape(2, 3), 0.5, 1, torch.quint8), "wide": torch.quantize_per_tensor(torch.ones(3), 0.5, 1, torch.qint32),
+             "q": torch.quantize_per_tensor(torch.arange(6.0).reshape(2, 3), 0.5, 1, torch.quint8),
+             "wide": torch.quantize_per_tensor(torch.ones(3), 0.5, 1, torch.qint32),
              "c": torch.quantize_per_channel(torch.ones(2, 3), torch.tensor([0.1, 0.2]), torch.tensor([0, 3]), 0, torch.qint8)}
     calls = ["put(q, (i, i), torch.tensor([2.5, 1]))", "put(q, (i, i), torch.tensor(2.5))", "put(q, (i, i), 2.5)", "put(q, x > 2, 9.0)", "put(q, x > 3, torch.arange(2.0))",
              "put(q, [1, 0], x)",

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import jax
 
 from .._core import device as dev
+from .._core.device import DeviceLike
 
 NOT_THERE = "Torch not compiled with CUDA enabled"
 _current = [0]
@@ -28,7 +29,7 @@ def need(kind: type[Exception] = AssertionError, message: str = NOT_THERE) -> No
         raise kind(message)
 
 
-def index_of(device: Any, optional: bool = True) -> int:
+def index_of(device: DeviceLike | None, optional: bool = True) -> int:
     """The index of a GPU given as None, a number, a name or a device."""
     if device is None and optional:
         return _current[0]
@@ -40,7 +41,7 @@ def index_of(device: Any, optional: bool = True) -> int:
     return _current[0] if made.index is None else made.index
 
 
-def jax_device(device: Any = None) -> Any:
+def jax_device(device: DeviceLike | None = None) -> Any:
     """The JAX device of a GPU."""
     need()
     index = index_of(device)
@@ -55,7 +56,7 @@ def current_device() -> int:
     return _current[0]
 
 
-def set_device(device: Any) -> None:
+def set_device(device: DeviceLike | None) -> None:
     """Select the GPU that functions of torch.cuda mean when they are given none."""
     need(AttributeError)
     index = index_of(device)
@@ -66,7 +67,7 @@ def set_device(device: Any) -> None:
 class device(contextlib.ContextDecorator):
     """Select a GPU inside the block; a negative index selects nothing."""
 
-    def __init__(self, device: Any) -> None:
+    def __init__(self, device: DeviceLike | None) -> None:
         self.idx = index_of(device, optional=False)
         self.prev_idx = -1
 
@@ -97,18 +98,18 @@ class _CudaDeviceProperties(NamedTuple):
     warp_size: int = 32
 
 
-def get_device_name(device: Any = None) -> str:
+def get_device_name(device: DeviceLike | None = None) -> str:
     """The GPU's name."""
     return jax_device(device).device_kind
 
 
-def get_device_capability(device: Any = None) -> tuple[int, int]:
+def get_device_capability(device: DeviceLike | None = None) -> tuple[int, int]:
     """The GPU's compute capability."""
     major, _, minor = str(jax_device(device).compute_capability).partition(".")
     return int(major), int(minor or 0)
 
 
-def get_device_properties(device: Any = None) -> _CudaDeviceProperties:
+def get_device_properties(device: DeviceLike | None = None) -> _CudaDeviceProperties:
     """What JAX knows of the GPU; `total_memory` is what this process may use of it."""
     found = jax_device(device)
     limit = int((found.memory_stats() or {}).get("bytes_limit", 0))
@@ -125,7 +126,7 @@ def get_gencode_flags() -> str:
     return " ".join(f"-gencode compute=compute_{number},code={kind}_{number}" for kind, number in (arch.split("_") for arch in get_arch_list()))
 
 
-def can_device_access_peer(device: Any, peer_device: Any) -> bool:
+def can_device_access_peer(device: DeviceLike | None, peer_device: DeviceLike | None) -> bool:
     """Whether two GPUs exchange data: under XLA all of one process do."""
     return jax_device(device) != jax_device(peer_device)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from .._core.device import DeviceLike
 from ._devices import index_of
 
 
@@ -20,7 +21,7 @@ def _library() -> Any:
     return pynvml
 
 
-def _handle(library: Any, device: Any) -> Any:
+def _handle(library: Any, device: DeviceLike | None) -> Any:
     """A GPU as that library knows it: CUDA_VISIBLE_DEVICES says which of the machine's GPUs is which of the process."""
     index, given = index_of(device), os.environ.get("CUDA_VISIBLE_DEVICES")
     if given is None:
@@ -34,37 +35,37 @@ def _handle(library: Any, device: Any) -> Any:
     return library.nvmlDeviceGetHandleByIndex(int(one)) if one.isdigit() else library.nvmlDeviceGetHandleByUUID(one)
 
 
-def utilization(device: Any = None) -> int:
+def utilization(device: DeviceLike | None = None) -> int:
     """Percent of the last sample period in which a kernel ran."""
     library = _library()
     return library.nvmlDeviceGetUtilizationRates(_handle(library, device)).gpu
 
 
-def memory_usage(device: Any = None) -> int:
+def memory_usage(device: DeviceLike | None = None) -> int:
     """Percent of the last sample period in which memory was read or written."""
     library = _library()
     return library.nvmlDeviceGetUtilizationRates(_handle(library, device)).memory
 
 
-def device_memory_used(device: Any = None) -> int:
+def device_memory_used(device: DeviceLike | None = None) -> int:
     """Bytes of the GPU's memory that are in use, by all processes."""
     library = _library()
     return library.nvmlDeviceGetMemoryInfo(_handle(library, device)).used
 
 
-def temperature(device: Any = None) -> int:
+def temperature(device: DeviceLike | None = None) -> int:
     """Of the chip, in degrees Celsius."""
     library = _library()
     return library.nvmlDeviceGetTemperature(_handle(library, device), 0)
 
 
-def power_draw(device: Any = None) -> int:
+def power_draw(device: DeviceLike | None = None) -> int:
     """In milliwatts."""
     library = _library()
     return library.nvmlDeviceGetPowerUsage(_handle(library, device))
 
 
-def clock_rate(device: Any = None) -> int:
+def clock_rate(device: DeviceLike | None = None) -> int:
     """Of the multiprocessors, in MHz."""
     library = _library()
     return library.nvmlDeviceGetClockInfo(_handle(library, device), 1)

@@ -8,6 +8,7 @@ from functools import reduce
 from typing import Any
 
 from .._core import program
+from .._core.device import DeviceLike
 from .._core.errors import OutOfMemoryError  # noqa: F401  (torch.cuda.OutOfMemoryError)
 from ._devices import index_of, is_available, jax_device, need
 
@@ -15,18 +16,18 @@ _COUNTERS = {"allocated_bytes": ("bytes_in_use", "peak_bytes_in_use"), "reserved
 _since: dict[tuple[int, str], tuple[int, int]] = {}  # (GPU, counter) -> (XLA's peak at the last reset, the most seen since)
 
 
-def _read(name: str, device: Any) -> int:
+def _read(name: str, device: DeviceLike | None) -> int:
     return int((jax_device(device).memory_stats() or {}).get(name, 0))
 
 
-def _now(kind: str, device: Any) -> int:
+def _now(kind: str, device: DeviceLike | None) -> int:
     if not is_available():
         return 0
     program.flush("torch.cuda.memory_allocated")
     return _read(_COUNTERS[kind][0], device)
 
 
-def _peak(kind: str, device: Any) -> int:
+def _peak(kind: str, device: DeviceLike | None) -> int:
     """XLA's peak cannot be reset: after a reset it counts where it has risen since, else the most that was seen at a look."""
     now = _now(kind, device)
     if not is_available():
@@ -39,39 +40,39 @@ def _peak(kind: str, device: Any) -> int:
     return peak if peak > before else max(seen, now)
 
 
-def memory_allocated(device: Any = None) -> int:
+def memory_allocated(device: DeviceLike | None = None) -> int:
     """Bytes in use on the GPU."""
     return _now("allocated_bytes", device)
 
 
-def max_memory_allocated(device: Any = None) -> int:
+def max_memory_allocated(device: DeviceLike | None = None) -> int:
     """The most bytes in use so far, or since the last reset."""
     return _peak("allocated_bytes", device)
 
 
-def memory_reserved(device: Any = None) -> int:
+def memory_reserved(device: DeviceLike | None = None) -> int:
     """Bytes that XLA's allocator holds."""
     return _now("reserved_bytes", device)
 
 
-def max_memory_reserved(device: Any = None) -> int:
+def max_memory_reserved(device: DeviceLike | None = None) -> int:
     """The most bytes that XLA's allocator held, or since the last reset."""
     return _peak("reserved_bytes", device)
 
 
-def memory_cached(device: Any = None) -> int:
+def memory_cached(device: DeviceLike | None = None) -> int:
     """The older name of memory_reserved."""
     warnings.warn("`torch.cuda.memory_cached` has been renamed to `torch.cuda.memory_reserved`", FutureWarning, stacklevel=2)
     return memory_reserved(device)
 
 
-def max_memory_cached(device: Any = None) -> int:
+def max_memory_cached(device: DeviceLike | None = None) -> int:
     """The older name of max_memory_reserved."""
     warnings.warn("`torch.cuda.max_memory_cached` has been renamed to `torch.cuda.max_memory_reserved`", FutureWarning, stacklevel=2)
     return max_memory_reserved(device)
 
 
-def reset_peak_memory_stats(device: Any = None) -> None:
+def reset_peak_memory_stats(device: DeviceLike | None = None) -> None:
     """Count peaks from here."""
     need(AttributeError)
     for kind in _COUNTERS:
@@ -79,7 +80,7 @@ def reset_peak_memory_stats(device: Any = None) -> None:
         _since[index_of(device), kind] = _read(_COUNTERS[kind][1], device), now
 
 
-def reset_max_memory_allocated(device: Any = None) -> None:
+def reset_max_memory_allocated(device: DeviceLike | None = None) -> None:
     """The older name of reset_peak_memory_stats."""
     warnings.warn(
         "torch.cuda.reset_max_memory_allocated now calls torch.cuda.reset_peak_memory_stats, which resets /all/ peak memory stats.",
@@ -87,7 +88,7 @@ def reset_max_memory_allocated(device: Any = None) -> None:
     reset_peak_memory_stats(device)
 
 
-def reset_max_memory_cached(device: Any = None) -> None:
+def reset_max_memory_cached(device: DeviceLike | None = None) -> None:
     """The older name of reset_peak_memory_stats."""
     warnings.warn(
         "torch.cuda.reset_max_memory_cached now calls torch.cuda.reset_peak_memory_stats, which resets /all/ peak memory stats.",
@@ -95,7 +96,7 @@ def reset_max_memory_cached(device: Any = None) -> None:
     reset_peak_memory_stats(device)
 
 
-def memory_stats(device: Any = None) -> OrderedDict[str, int]:
+def memory_stats(device: DeviceLike | None = None) -> OrderedDict[str, int]:
     """The counters that XLA has, under torch's names; empty without a GPU."""
     if not is_available():
         return OrderedDict()
@@ -114,7 +115,7 @@ def nested(counters: OrderedDict[str, int]) -> dict[str, Any]:
     return made
 
 
-def memory_stats_as_nested_dict(device: Any = None) -> dict[str, Any]:
+def memory_stats_as_nested_dict(device: DeviceLike | None = None) -> dict[str, Any]:
     """memory_stats in dictionaries of dictionaries."""
     return nested(memory_stats(device))
 
@@ -129,13 +130,13 @@ def host_memory_stats_as_nested_dict() -> dict[str, Any]:
     return {}
 
 
-def get_per_process_memory_fraction(device: Any = None) -> float:
+def get_per_process_memory_fraction(device: DeviceLike | None = None) -> float:
     """Which part of the GPU's memory XLA's allocator may hold."""
     need()
     return float(os.environ.get("XLA_PYTHON_CLIENT_MEM_FRACTION", 0.75))
 
 
-def set_per_process_memory_fraction(fraction: float, device: Any = None) -> None:
+def set_per_process_memory_fraction(fraction: float, device: DeviceLike | None = None) -> None:
     """Warns where that is another part than XLA's allocator took when the process began, which cannot be changed any more. TypeError, ValueError for
     what is no part."""
     need()
@@ -147,7 +148,7 @@ def set_per_process_memory_fraction(fraction: float, device: Any = None) -> None
         warnings.warn(f"XLA took its part of the GPU's memory when this process began; set XLA_PYTHON_CLIENT_MEM_FRACTION={fraction} before", stacklevel=2)
 
 
-def memory_summary(device: Any = None, abbreviated: bool = False) -> str:
+def memory_summary(device: DeviceLike | None = None, abbreviated: bool = False) -> str:
     """A readable table of memory_stats."""
     stats = memory_stats(device)
     rows = [(name, stats[f"{name}.all.current"], stats[f"{name}.all.peak"]) for name in _COUNTERS]
@@ -155,7 +156,7 @@ def memory_summary(device: Any = None, abbreviated: bool = False) -> str:
     return "\n".join(lines + [f"{name:16s}{now / 2**20:10.1f} MiB{peak / 2**20:10.1f} MiB" for name, now, peak in rows])
 
 
-def mem_get_info(device: Any = None) -> tuple[int, int]:
+def mem_get_info(device: DeviceLike | None = None) -> tuple[int, int]:
     """(free, total) bytes of what this process may use."""
     stats = jax_device(device).memory_stats() or {}
     total = int(stats.get("bytes_limit", 0))

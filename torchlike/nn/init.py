@@ -13,6 +13,7 @@ from typing import Any
 from torchlike._core.history import outside, warn
 from torchlike._tensor import Tensor
 from torchlike.autograd.grad_mode import no_grad
+from torchlike.ops.random import Generator
 
 __all__ = ["calculate_gain", "constant", "constant_", "dirac", "dirac_", "eye", "eye_", "kaiming_normal", "kaiming_normal_", "kaiming_uniform",
            "kaiming_uniform_", "normal", "normal_", "ones_", "orthogonal", "orthogonal_", "sparse", "sparse_", "trunc_normal_", "uniform", "uniform_",
@@ -40,12 +41,12 @@ def calculate_gain(nonlinearity: str, param: int | float | None = None) -> float
 # What `__torch_function__` is told of is `uniform_`, `normal_`, `constant_` and `kaiming_uniform_`, and not those that others call here: a mode that
 # leaves `constant_` out has ones in its norms, as in PyTorch. Under these private names libraries of graph networks call them.
 
-def _no_grad_uniform_(tensor: Tensor, a: float, b: float, generator: Any = None) -> Tensor:
+def _no_grad_uniform_(tensor: Tensor, a: float, b: float, generator: Generator | None = None) -> Tensor:
     with no_grad():
         return tensor.uniform_(a, b, generator=generator)
 
 
-def _no_grad_normal_(tensor: Tensor, mean: float, std: float, generator: Any = None) -> Tensor:
+def _no_grad_normal_(tensor: Tensor, mean: float, std: float, generator: Generator | None = None) -> Tensor:
     with no_grad():
         return tensor.normal_(mean, std, generator=generator)
 
@@ -55,18 +56,18 @@ def _no_grad_fill_(tensor: Tensor, val: float) -> Tensor:
         return tensor.fill_(val)
 
 
-def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Any = None) -> Tensor:
+def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Generator | None = None) -> Tensor:
     """Uniform in [a, b)."""
     return _no_grad_uniform_(tensor, a, b, generator)
 
 
-def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any = None) -> Tensor:
+def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Generator | None = None) -> Tensor:
     """Normal with the given mean and standard deviation."""
     return _no_grad_normal_(tensor, mean, std, generator)
 
 
 def trunc_normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0,
-                  generator: Any = None) -> Tensor:
+                  generator: Generator | None = None) -> Tensor:
     """Normal restricted to [a, b], by rejection: from the normal where [a, b] is likely, else from the uniform."""
     def cdf(x: float) -> float:
         return (1.0 + math.erf(x / math.sqrt(2.0))) / 2.0
@@ -82,7 +83,7 @@ def trunc_normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float 
         return _reject_uniform(tensor, mean, std, a, b, generator)
 
 
-def _reject_normal(tensor: Tensor, mean: float, std: float, a: float, b: float, generator: Any) -> Tensor:
+def _reject_normal(tensor: Tensor, mean: float, std: float, a: float, b: float, generator: Generator | None) -> Tensor:
     """Draw all again, and keep the new draws where the old ones fell outside, until none does."""
     import torchlike as torch
 
@@ -96,7 +97,7 @@ def _reject_normal(tensor: Tensor, mean: float, std: float, a: float, b: float, 
     return tensor
 
 
-def _reject_uniform(tensor: Tensor, mean: float, std: float, a: float, b: float, generator: Any) -> Tensor:
+def _reject_uniform(tensor: Tensor, mean: float, std: float, a: float, b: float, generator: Generator | None) -> Tensor:
     """Accept a uniform draw x with probability density(x) / highest density in [a, b]."""
     import torchlike as torch
 
@@ -173,14 +174,14 @@ def _calculate_correct_fan(tensor: Tensor, mode: str) -> int:
     return _calculate_fan_in_and_fan_out(tensor)[modes.index(mode)]
 
 
-def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
+def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
     """Uniform in +-gain sqrt(6 / (fan_in + fan_out)). Glorot and Bengio, 2010."""
     fan_in, fan_out = _calculate_fan_in_and_fan_out(tensor)
     bound = math.sqrt(3.0) * (gain * math.sqrt(2.0 / float(fan_in + fan_out)))
     return _no_grad_uniform_(tensor, -bound, bound, generator)
 
 
-def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
+def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
     """Normal with deviation gain sqrt(2 / (fan_in + fan_out)). Glorot and Bengio, 2010."""
     fan_in, fan_out = _calculate_fan_in_and_fan_out(tensor)
     return _no_grad_normal_(tensor, 0.0, gain * math.sqrt(2.0 / float(fan_in + fan_out)), generator)
@@ -198,7 +199,7 @@ def _is_no_op(empty: bool) -> bool:
 
 
 def kaiming_uniform_(tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu",
-                     generator: Any = None) -> Tensor:
+                     generator: Generator | None = None) -> Tensor:
     """Uniform in +-gain sqrt(3 / fan). He et al., 2015."""
     if _is_no_op(tensor.numel() == 0):
         return tensor
@@ -207,14 +208,14 @@ def kaiming_uniform_(tensor: Tensor, a: float = 0, mode: str = "fan_in", nonline
 
 
 def kaiming_normal_(tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu",
-                    generator: Any = None) -> Tensor:
+                    generator: Generator | None = None) -> Tensor:
     """Normal with deviation gain / sqrt(fan). He et al., 2015."""
     if _is_no_op(0 in tensor.shape):  # which tells uninitialized ones by another error, as torch does
         return tensor
     return _no_grad_normal_(tensor, 0, _kaiming_std(tensor, a, mode, nonlinearity), generator)
 
 
-def orthogonal_(tensor: Tensor, gain: float = 1, generator: Any = None) -> Tensor:
+def orthogonal_(tensor: Tensor, gain: float = 1, generator: Generator | None = None) -> Tensor:
     """A (semi-)orthogonal matrix; further dimensions are flattened into the second. Saxe et al., 2013."""
     import torchlike as torch
 
@@ -234,7 +235,7 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Any = None) -> Tenso
         return tensor.mul_(gain)
 
 
-def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Any = None) -> Tensor:
+def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Generator | None = None) -> Tensor:
     """Normal, with a fraction `sparsity` of every column set to zero. Martens, 2010."""
     import torchlike as torch
 

@@ -8,6 +8,7 @@ from typing import Any
 from torchlike._tensor import Tensor
 from torchlike.nn import functional as F
 from torchlike.nn import init
+from torchlike.nn.common_types import _size_any_t
 from torchlike.nn.modules.lazy import LazyModuleMixin
 from torchlike.nn.modules.module import Module
 from torchlike.nn.modules.utils import Named, _pair, _reverse_repeat_tuple, _single, _triple
@@ -108,8 +109,8 @@ class _Conv(_ConvNd):
     _tuple = staticmethod(_single)
     _function = Named("conv1d")
 
-    def __init__(self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0,
-                 dilation: Any = 1, groups: int = 1, bias: bool = True, padding_mode: str = "zeros", device: Any = None,
+    def __init__(self, in_channels: int, out_channels: int, kernel_size: _size_any_t, stride: _size_any_t = 1, padding: str | _size_any_t = 0,
+                 dilation: _size_any_t = 1, groups: int = 1, bias: bool = True, padding_mode: str = "zeros", device: Any = None,
                  dtype: Any = None) -> None:
         as_tuple = self._tuple
         super().__init__(in_channels, out_channels, as_tuple(kernel_size), as_tuple(stride),
@@ -158,7 +159,7 @@ class _ConvTransposeNd(_ConvNd):
         super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, transposed, output_padding,
                          groups, bias, padding_mode, device, dtype)
 
-    def _output_padding(self, input: Tensor, output_size: list[int] | None, stride: Any, padding: Any, kernel_size: Any,
+    def _output_padding(self, input: Tensor, output_size: list[int] | None, stride: _size_any_t, padding: Any, kernel_size: _size_any_t,
                         num_spatial_dims: int, dilation: Any = None) -> Any:
         """What to add on one side so that the output has `output_size` (spatial sizes, or the whole shape)."""
         if output_size is None:
@@ -198,8 +199,8 @@ class _ConvTransposeMixin(_ConvTransposeNd):
 class _ConvTranspose(_ConvTransposeNd):
     """A transposed convolution; subclasses say how sizes become tuples and which function computes."""
 
-    def __init__(self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0,
-                 output_padding: Any = 0, groups: int = 1, bias: bool = True, dilation: Any = 1,
+    def __init__(self, in_channels: int, out_channels: int, kernel_size: _size_any_t, stride: _size_any_t = 1, padding: _size_any_t = 0,
+                 output_padding: _size_any_t = 0, groups: int = 1, bias: bool = True, dilation: _size_any_t = 1,
                  padding_mode: str = "zeros", device: Any = None, dtype: Any = None) -> None:
         as_tuple = self._tuple
         super().__init__(in_channels, out_channels, as_tuple(kernel_size), as_tuple(stride), as_tuple(padding),
@@ -263,7 +264,7 @@ class _LazyConvXdMixin(LazyModuleMixin):
 
 
 class _LazyConv(_LazyConvXdMixin):
-    def __init__(self, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
+    def __init__(self, out_channels: int, kernel_size: _size_any_t, stride: _size_any_t = 1, padding: str | _size_any_t = 0, dilation: _size_any_t = 1,
                  groups: int = 1, bias: bool = True, padding_mode: str = "zeros", device: Any = None,
                  dtype: Any = None) -> None:
         super().__init__(0, 0, kernel_size, stride, padding, dilation, groups, False, padding_mode, device, dtype)
@@ -271,8 +272,8 @@ class _LazyConv(_LazyConvXdMixin):
 
 
 class _LazyConvTranspose(_LazyConvXdMixin):
-    def __init__(self, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0, output_padding: Any = 0,
-                 groups: int = 1, bias: bool = True, dilation: Any = 1, padding_mode: str = "zeros", device: Any = None,
+    def __init__(self, out_channels: int, kernel_size: _size_any_t, stride: _size_any_t = 1, padding: _size_any_t = 0, output_padding: _size_any_t = 0,
+                 groups: int = 1, bias: bool = True, dilation: _size_any_t = 1, padding_mode: str = "zeros", device: Any = None,
                  dtype: Any = None) -> None:
         super().__init__(0, 0, kernel_size, stride, padding, output_padding, groups, False, dilation, padding_mode,
                          device, dtype)

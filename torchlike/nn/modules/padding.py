@@ -1,10 +1,9 @@
 """Padding layers: circular, constant, reflection, replication and zeros in 1, 2 and 3 dimensions."""
 from __future__ import annotations
 
-from typing import Any
-
 from torchlike._tensor import Tensor
 from torchlike.nn import functional as F
+from torchlike.nn.common_types import _size_any_t
 from torchlike.nn.modules.module import Module
 from torchlike.nn.modules.utils import _ntuple, _pair, _quadruple
 
@@ -22,7 +21,7 @@ class _PadNd(Module):
     _tuple = staticmethod(_pair)
     _mode = "constant"
 
-    def __init__(self, padding: Any) -> None:
+    def __init__(self, padding: _size_any_t) -> None:
         super().__init__()
         self.padding = self._tuple(padding)
 
@@ -49,7 +48,7 @@ class _CircularPadNd(_PadNd):
 class _ConstantPadNd(_PadNd):
     __constants__ = ["padding", "value"]
 
-    def __init__(self, padding: Any, value: float) -> None:
+    def __init__(self, padding: _size_any_t, value: float) -> None:
         super().__init__(padding)
         self.value = value
 
@@ -143,7 +142,7 @@ class ReplicationPad3d(_ReplicationPadNd):
 class _ZeroPad:
     """ConstantPad with 0."""
 
-    def __init__(self, padding: Any) -> None:
+    def __init__(self, padding: _size_any_t) -> None:
         super().__init__(padding, 0.0)
 
     def extra_repr(self) -> str:

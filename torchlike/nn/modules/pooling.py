@@ -8,6 +8,7 @@ from torchlike.nn import functional as F
 from torchlike.nn.common_types import (
     _ratio_2_t,
     _ratio_3_t,
+    _ratio_any_t,
     _size_1_t,
     _size_2_t,
     _size_3_t,
@@ -72,7 +73,7 @@ class _MaxUnpoolNd(Module):
     _function = Named("max_unpool1d")
     _tuple = staticmethod(_single)
 
-    def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0) -> None:
+    def __init__(self, kernel_size: _size_any_t, stride: _size_any_t | None = None, padding: _size_any_t = 0) -> None:
         super().__init__()
         self.kernel_size = self._tuple(kernel_size)
         self.stride = self._tuple(stride if stride is not None else kernel_size)
@@ -165,7 +166,7 @@ class _FractionalMaxPoolNd(Module):
     _function = Named("fractional_max_pool2d")
     _tuple = staticmethod(_pair)
 
-    def __init__(self, kernel_size: Any, output_size: Any = None, output_ratio: Any = None,
+    def __init__(self, kernel_size: _size_any_t, output_size: _size_any_t | None = None, output_ratio: _ratio_any_t | None = None,
                  return_indices: bool = False, _random_samples: Tensor | None = None) -> None:
         super().__init__()
         self.kernel_size = self._tuple(kernel_size)
