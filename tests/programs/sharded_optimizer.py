@@ -80,6 +80,7 @@ with Join([net, optimizer]):
     trained(net, optimizer, 2 + RANK)
 show(rounded([p.detach() for p in net.parameters()]), optimizer.join_device, optimizer.join_process_group is dist.group.WORLD)
 
-for params in (torch.ones(2), 3, [], [3], [{"lr": 1}], [nn.Parameter(torch.ones(2)), nn.Parameter(torch.ones(2, dtype=torch.float64))]):
+for params in (torch.ones(2), 3, [], [3], [{"lr": 1}], [torch.sparse_coo_tensor(size=(2, 3))],
+               [torch.ones(2), torch.sparse_coo_tensor(size=(2, 3))], [nn.Parameter(torch.ones(2)), nn.Parameter(torch.ones(2, dtype=torch.float64))]):
     show(refused(ZeroRedundancyOptimizer, params, torch.optim.SGD, lr=0.1))
 dist.destroy_process_group()

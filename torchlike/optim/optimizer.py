@@ -78,7 +78,7 @@ def register_optimizer_step_post_hook(hook: Callable) -> RemovableHandle:
 
 def _typename(x: Any) -> str:
     if isinstance(x, Tensor):
-        return f"torch.{'' if x.device.type == 'cpu' else x.device.type + '.'}{x.dtype.short}Tensor"
+        return x.type()
     kind = x if isinstance(x, type) else type(x)
     module = kind.__module__
     return kind.__qualname__ if module in ("builtins", None) else f"{module}.{kind.__qualname__}"

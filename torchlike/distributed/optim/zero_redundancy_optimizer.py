@@ -148,6 +148,8 @@ def _checked(params: Any) -> list[Any]:
     if not all("params" in group for group in groups):
         raise ValueError("Each parameter group passed-in via `params` must have a 'params' key mapping to the parameters in the group")
     kinds = [_name(p) for x in given for p in (([x["params"]] if isinstance(x["params"], Tensor) else list(x["params"])) if isinstance(x, dict) else [x])]
+    if kinds and kinds[0].startswith("torch.sparse."):
+        raise ValueError(f"ZeroRedundancyOptimizer only supports using the same dense type for all parameters but got {kinds[0]}")
     other = next((kind for kind in kinds if kind != kinds[0]), None)
     if other:
         raise ValueError(f"ZeroRedundancyOptimizer only supports using the same dense type for all parameters but got both {kinds[0]} and {other}")
