@@ -1,4 +1,6 @@
 """torch.utils.benchmark's Fuzzer beside PyTorch's: the same parameters and tensors from the same seed."""
+from importlib import import_module
+
 import numpy as np
 import pytest
 from same import error, same
@@ -11,7 +13,6 @@ def parameters(b):
 
 @same
 def test_parameters_and_tensors(torch):
-    from importlib import import_module
     b = import_module(f"{torch.__name__}.utils.benchmark")
     fuzzer = b.Fuzzer(parameters(b), [b.FuzzedTensor("x", ("n", "m", 4), ("step", 2), dim_parameter="dim", min_elements=8, max_elements=500),
                                       b.FuzzedTensor("y", ("m", "n"), probability_contiguous=0.1, dtype=torch.int64, max_allocation_bytes=4000)],
@@ -22,7 +23,6 @@ def test_parameters_and_tensors(torch):
 
 @same
 def test_tensors_made_by_the_program(torch):
-    from importlib import import_module
     b = import_module(f"{torch.__name__}.utils.benchmark")
     tensor = b.FuzzedTensor("x", ("m",), tensor_constructor=lambda size, dtype, scale, **params: torch.full(size, scale, dtype=dtype), dtype=torch.float64)
     return [tensors for tensors, _, _ in b.Fuzzer(parameters(b), [tensor], seed=1).take(3)]
@@ -30,7 +30,6 @@ def test_tensors_made_by_the_program(torch):
 
 @same
 def test_sparse_tensors(torch):
-    from importlib import import_module
     b = import_module(f"{torch.__name__}.utils.benchmark")
     given = [b.FuzzedParameter("n", 3, 20, "uniform"), b.FuzzedParameter("density", 0.1, 0.5, "uniform"), b.FuzzedParameter("sparse_dim", 1, 2, "uniform"),
              b.FuzzedParameter("coalesced", 0, 1, "uniform")]
@@ -40,7 +39,6 @@ def test_sparse_tensors(torch):
 
 @same
 def test_what_is_refused(torch):
-    from importlib import import_module
     b = import_module(f"{torch.__name__}.utils.benchmark")
     never = b.Fuzzer(parameters(b), [b.FuzzedTensor("x", ("n",), min_elements=1000)], seed=0)
     return [error(b.FuzzedParameter, "n", 1, 2, "normal"), error(b.FuzzedParameter, "n", 1, 2), error(b.FuzzedParameter, "n", distribution={1: -0.5, 2: 1.5}),
@@ -49,7 +47,7 @@ def test_what_is_refused(torch):
 
 def test_values_by_probability_and_aliases(subject):
     """PyTorch 2.13 refuses every distribution that adds up to one: its check is the wrong way round."""
-    b = subject.utils.benchmark
+    b = import_module(f"{subject.__name__}.utils.benchmark")
     given = [b.FuzzedParameter("a", 2, 9, "uniform"), b.FuzzedParameter("b", distribution={1: 0.25, b.ParameterAlias("c"): 0.75}),
              b.FuzzedParameter("c", distribution={b.ParameterAlias("a"): 1.0})]
     found = [params for _, _, params in b.Fuzzer(given, [b.FuzzedTensor("x", ("a", "b"))], seed=3).take(400)]
@@ -63,12 +61,12 @@ def test_values_by_probability_and_aliases(subject):
 
 
 def test_where_libraries_import_from(subject, oracle):
-    from importlib import import_module
+    theirs = import_module(f"{oracle.__name__}.utils.benchmark.utils")
     for torch in (subject, oracle):
         b = import_module(f"{torch.__name__}.utils.benchmark")
         for module in ("common", "compare", "fuzzer", "timer", "sparse_fuzzer"):
             found = import_module(f"{torch.__name__}.utils.benchmark.utils.{module}")
             assert getattr(b.utils, module) is found
-            for name in oracle.utils.benchmark.utils.__dict__[module].__dict__.get("__all__", ("FuzzedSparseTensor",)):
+            for name in vars(vars(theirs)[module]).get("__all__", ("FuzzedSparseTensor",)):
                 assert getattr(found, name) is getattr(b, name)
         assert b.timer() <= b.timer()
