@@ -11,7 +11,8 @@ HERE = Path(__file__).resolve().parent
 
 def printed(system: str, folder: Path) -> list[str]:
     """What other_system.py prints on that system."""
-    environment = os.environ | {"PYTHONPATH": str(HERE.parent), "OMP_NUM_THREADS": ""}  # empty: as many as there are
+    environment = os.environ | {"PYTHONPATH": str(HERE.parent)}
+    environment.pop("OMP_NUM_THREADS", None)  # as many as there are
     done = subprocess.run([sys.executable, HERE / "other_system.py", system], cwd=folder, capture_output=True, text=True, env=environment)
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()
