@@ -112,7 +112,7 @@ print(z.tolist(), kinds(z), torch.linalg.eigvals(z).device, [e["ran"] for e in t
         "tensor([ 6., 10., 14.], device='cuda:0')",
         "['ndarray'] True ['ArrayImpl'] cpu [7.0, 11.0, 15.0]",
         "[[5.0, 14.0], [14.0, 50.0]] ['ArrayImpl', 'ArrayImpl'] True",
-        "[[6.0, 14.0], [14.0, 50.0]] ['ndarray'] cuda:0 ['numpy', 'numpy', 'compiled now', 'numpy']"]
+        "[[6.0, 14.0], [14.0, 50.0]] ['ndarray'] cuda:0 ['numpy', 'numpy', 'compiled now', 'numpy', 'numpy']"]
 
 
 def test_what_the_host_would_be_slow_at_is_compiled():
