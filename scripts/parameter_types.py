@@ -7,40 +7,28 @@ SCOPE = {  # where the types are defined whose names are not Python's own
     "Generator": "torchlike.ops.random:Generator", "memory_format": "torchlike.ops.memory_formats:memory_format", "Sequence": "collections.abc:Sequence",
     "Callable": "collections.abc:Callable", "Any": "typing:Any"}
 
-_SIZES, _TENSOR, _NUMBER, _EITHER, _FLAG = "int | Sequence[int]", "Tensor | None", "complex", "Tensor | complex", "bool | None"
-
-_NAMES = {
-    "Tensor": "input A B LD LU a b pivots tau y tensor", "Any": "data obj index buffer array context protocol equation stream",
-    _TENSOR: "bias running_mean running_var b_ih b_hh window pos_weight weight attn_mask _random_samples element_weights",
-    "dtype | None": "dtype out_dtype", "DeviceLike | None": "device", "layout | None": "layout", "Generator | None": "generator", "memory_format | None": "memory_format",
-    "Tensor | Sequence[Tensor] | None": "out",
-    "bool": "keepdim unbiased", _FLAG: "requires_grad pin_memory size_average reduce copy warn_only",
-    _NUMBER: "beta fill_value dx step", "complex | None": "alpha correction initial", "float": "norm_type",
-    "float | str | None": "ord p", "Tensor | float | None": "atol rtol tol rcond",
-    _EITHER: "other exponent value start end x n low high element test_element", "Tensor | complex | None": "min max",
-    "Tensor | float": "q scale mean std var", "Tensor | int": "zero_point repeats",
-    "Tensor | int | Sequence[int] | Sequence[Tensor]": "bins", "Sequence[float] | None": "range", "Tensor | Sequence[int]": "input_lengths target_lengths",
+_SIZES = "int | Sequence[int]"
+_NAMES = {  # `function.parameter` where one takes something else than others of its name
+    "Any": "data obj index buffer array context protocol equation stream set_.source",
+    "Tensor": "input A B LD LU a b pivots tau y tensor tensor_split.tensor_indices_or_sections binomial.count",
+    "Tensor | None": "bias running_mean running_var b_ih b_hh window pos_weight weight attn_mask _random_samples backward.gradient trapezoid.x trapz.x cumulative_trapezoid.x",
+    "dtype": "set_default_dtype.d", "dtype | None": "dtype out_dtype",
+    "DeviceLike | None": "device", "layout | None": "layout", "Generator | None": "generator", "memory_format | None": "memory_format",
+    "bool": "keepdim unbiased use_deterministic_algorithms.mode set_flush_denormal.mode",
+    "bool | None": "requires_grad pin_memory size_average reduce copy warn_only backward.retain_graph",
+    "int": "sections set_num_threads.n set_num_interop_threads.n manual_seed.seed", "int | None": "steps", "float": "norm_type",
+    "complex": "beta fill_value dx step scalar_tensor.s", "complex | None": "alpha correction initial",
+    "str": "filename", "float | str | None": "ord p", "type | str": "set_default_tensor_type.t",
+    "Tensor | int": "zero_point repeats", "Tensor | float": "q scale mean std var bernoulli.p bernoulli_.p", "Tensor | float | None": "atol rtol tol rcond",
+    "Tensor | complex": "other exponent value start end x n low high element test_element lerp.weight lerp_.weight isin.elements isin.test_elements",
+    "Tensor | complex | None": "min max",
+    "Sequence[int]": "normalized_shape split_sizes pad sizes physical_layout indices", "Sequence[float] | None": "range", "Sequence[Tensor]": "hx multi_dot.tensors",
+    "Sequence[Tensor | None] | None": "index_put.indices index_put_.indices", "Tensor | Sequence[Tensor] | None": "out backward.inputs",
     _SIZES: "kernel_size dilation output_padding shape dims source destination shifts split_size split_size_or_sections size indices_or_sections",
     f"{_SIZES} | None": "dim stride s", f"{_SIZES} | str": "padding", "int | Sequence[int | None] | None": "output_size",
-    "Sequence[int]": "normalized_shape split_sizes pad sizes physical_layout indices", "int": "sections", "int | None": "steps",
-    "float | Sequence[float] | None": "scale_factor output_ratio",
-    "Callable": "callable", "str": "filename", "Sequence[Tensor]": "hx",
+    f"{_SIZES} | Sequence[Sequence[int]] | Tensor": "tensordot.dims", f"Tensor | {_SIZES}": "tensor_split.indices_or_sections", "Tensor | Sequence[int]": "input_lengths target_lengths",
+    f"Tensor | {_SIZES} | Sequence[Tensor]": "bins", "float | Sequence[float] | None": "scale_factor output_ratio",
+    "complex | Sequence[complex] | Sequence[Tensor] | None": "gradient.spacing", "bool | Sequence[memory_format]": "dim_order.ambiguity_check",
+    "Callable": "callable", "Callable | None": "distance_function",
 }
 BY_NAME = {name: kind for kind, names in _NAMES.items() for name in names.split()}
-
-# where a function's parameter takes something else: by the function and the parameter
-BY_FUNCTION = {
-    ("lerp", "weight"): _EITHER, ("lerp_", "weight"): _EITHER, ("index_put", "indices"): "Sequence[Tensor | None] | None",
-    ("index_put_", "indices"): "Sequence[Tensor | None] | None",
-    ("tensordot", "dims"): f"{_SIZES} | Sequence[Sequence[int]] | Tensor", ("tensor_split", "indices_or_sections"): f"Tensor | {_SIZES}",
-    ("tensor_split", "tensor_indices_or_sections"): "Tensor", ("bernoulli", "p"): "Tensor | float", ("bernoulli_", "p"): "Tensor | float",
-    ("scalar_tensor", "s"): _NUMBER, ("set_num_threads", "n"): "int", ("set_num_interop_threads", "n"): "int",
-    ("trapezoid", "x"): _TENSOR, ("trapz", "x"): _TENSOR, ("cumulative_trapezoid", "x"): _TENSOR, ("isin", "elements"): _EITHER,
-    ("isin", "test_elements"): _EITHER,
-    ("gradient", "spacing"): "complex | Sequence[complex] | Sequence[Tensor] | None",
-    ("binomial", "count"): "Tensor", ("dim_order", "ambiguity_check"): "bool | Sequence[memory_format]",
-    ("triplet_margin_with_distance_loss", "distance_function"): "Callable | None", ("use_deterministic_algorithms", "mode"): "bool", ("set_flush_denormal", "mode"): "bool",
-    ("set_", "source"): "Any",
-    ("backward", "gradient"): _TENSOR, ("backward", "retain_graph"): _FLAG, ("backward", "inputs"): "Tensor | Sequence[Tensor] | None",
-    ("manual_seed", "seed"): "int", ("set_default_dtype", "d"): "dtype", ("set_default_tensor_type", "t"): "type | str", ("multi_dot", "tensors"): "Sequence[Tensor]",
-}

@@ -22,7 +22,7 @@ import typing
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 import torchlike  # noqa: E402
-from scripts.parameter_types import BY_FUNCTION, BY_NAME, SCOPE  # noqa: E402
+from scripts.parameter_types import BY_NAME, SCOPE  # noqa: E402
 from torchlike.ops.named_results import RETURN_TYPES  # noqa: E402
 
 # modules whose functions are made of what their source defines, and those that only bring together what others define
@@ -209,7 +209,7 @@ class Stub:
             annotation = None
             if p.annotation is not p.empty:
                 annotation = self.annotation(p.annotation, f)
-            elif p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD) and (known := BY_FUNCTION.get((function, p.name)) or BY_NAME.get(p.name)):
+            elif p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD) and (known := BY_NAME.get(f"{function}.{p.name}") or BY_NAME.get(p.name)):
                 annotation = self.of_parameters(known) + " | None" * (p.default is None and not known.endswith("None"))
             if annotation is not None:
                 text += f": {annotation}"
