@@ -21,7 +21,7 @@ NAMES = {"_int": "int", "_bool": "bool", "bool": "bool", "_float": "float", "_co
 WIDER = {"bool": "int", "int": "float"}  # what takes its values as well
 FILES = {"__init__.pyi": (("_C/_VariableFunctions.pyi", None), ("functional.py", None)), "_tensor.pyi": (("_C/__init__.pyi", "TensorBase"), ("_tensor.py", "Tensor")),
          "nn/functional.pyi": (("nn/functional.py", None), ("_C/_nn.pyi", None))}
-OTHERS = {("multi_margin_loss", "p")}
+OTHERS = {("multi_margin_loss", "p")}  # an integer to PyTorch's own function, which is written beside that of its stub
 
 
 def kinds(node: ast.expr | None) -> set[str]:

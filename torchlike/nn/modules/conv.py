@@ -159,8 +159,8 @@ class _ConvTransposeNd(_ConvNd):
         super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, transposed, output_padding,
                          groups, bias, padding_mode, device, dtype)
 
-    def _output_padding(self, input: Tensor, output_size: list[int] | None, stride: _size_any_t, padding: Any, kernel_size: _size_any_t,
-                        num_spatial_dims: int, dilation: Any = None) -> Any:
+    def _output_padding(self, input: Tensor, output_size: list[int] | None, stride: _size_any_t, padding: _size_any_t, kernel_size: _size_any_t,
+                        num_spatial_dims: int, dilation: _size_any_t | None = None) -> Any:
         """What to add on one side so that the output has `output_size` (spatial sizes, or the whole shape)."""
         if output_size is None:
             return self._tuple(self.output_padding)
