@@ -54,8 +54,8 @@ def fallback(name: str, reason: str) -> None:
 
 def _is_user(name: str) -> bool:
     """Whether a file name is that of code outside torchlike which somebody wrote: not of what was generated, nor of a decorator like `no_grad()`."""
-    if name == "<string>":  # what `python -c` runs; elsewhere what `exec` was given, as by dataclasses
-        return not hasattr(sys.modules.get("__main__"), "__file__")
+    if name == "<string>":  # what `python -c` runs; elsewhere (notebooks, too) what `exec` was given, as by dataclasses
+        return sys.argv[:1] == ["-c"]
     return not name.startswith((HERE, "<", contextlib.__file__)) or name.startswith(_TYPED)
 
 

@@ -233,7 +233,7 @@ def _step_value(number, dtype, device=None) -> Value:
 
 def _filled(a: Aval, number: float) -> Value:
     """The number in a tensor of one element: programs that share an optimizer between processes often give its steps the shape (1,)."""
-    return Value(a, np.full(a.shape, number, a.dtype.np))
+    return Value(a, np.asarray(number, a.dtype.np).reshape(a.shape))
 
 
 def zeros(p: Tensor, value: float = 0.0) -> Tensor:
