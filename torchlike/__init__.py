@@ -132,8 +132,8 @@ __all__ = [_name for _name, _x in globals().items() if not _name.startswith("_")
 
 # attributes of torch that few programs touch
 _LAZY = frozenset({
-    "_C", "__config__", "_dynamo", "_guards", "_higher_order_ops", "_inductor", "_logging", "_ops", "_utils", "_vmap_internals", "ao", "compiler", "cpu", "distributed",
-    "distributions", "export", "func", "functional", "futures", "fx", "hub", "library", "masked", "monitor", "mps", "mtia", "nested", "onnx", "overrides",
+    "_C", "__config__", "_dynamo", "_guards", "_higher_order_ops", "_inductor", "_logging", "_ops", "_subclasses", "_utils", "_vmap_internals", "ao", "compiler", "cpu",
+    "distributed", "distributions", "export", "func", "functional", "futures", "fx", "hub", "library", "masked", "monitor", "mps", "mtia", "nested", "onnx", "overrides",
     "profiler", "quantization", "quasirandom", "return_types", "signal", "sparse", "storage", "testing", "types", "xpu",
 })
 

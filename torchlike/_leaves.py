@@ -23,7 +23,7 @@ from ._dispatch.tape import taped
 from ._dispatch.writes import count
 from ._leaf_rules import RULES, SAME
 from ._ops import OpOverload, OpOverloadPacket, aten
-from ._plainly import dispatching, keeps_tangents
+from ._plainly import dispatching, keeps_tangents, rules
 from ._tensor import Tensor, apply
 
 
@@ -173,7 +173,8 @@ def _hand_on(one: Any, func: OpOverload, args: tuple, kwargs: dict) -> Any:
         handler = one.__torch_dispatch__
         if isinstance(getattr(handler, "__self__", None), type):
             raise RuntimeError("Defining your mode's `__torch_dispatch__` as a classmethod is not supported, please make it a plain method")
-        made = handler(func, types, args, kwargs)
+        rule = rules[func.name()].get(type(one)) if func.name() in rules else None
+        made = handler(func, types, args, kwargs) if rule is None else rule(one, func, types, args, kwargs)
         if made is not NotImplemented:
             return made
         state.stack = (*stack, one)  # it is on for what the classes call
@@ -182,7 +183,8 @@ def _hand_on(one: Any, func: OpOverload, args: tuple, kwargs: dict) -> Any:
         if not found and one is None:
             return func(*args, **kwargs)
         for x in found:
-            made = type(x).__torch_dispatch__(func, types, args, kwargs)
+            rule = rules[func.name()].get(type(x)) if func.name() in rules else None
+            made = type(x).__torch_dispatch__(func, types, args, kwargs) if rule is None else rule(type(x), func, types, args, kwargs)
             if made is not NotImplemented:
                 if keeps_tangents:
                     keeps_tangents[0](func, (*args, *kwargs.values()), made)

@@ -67,7 +67,8 @@ def _autograd_registration(op: Any, args: tuple, kwargs: dict, close: dict) -> N
     """A kernel registered for a device whose own operations carry gradients would better be no operation: its gradients are not seen."""
     args, kwargs = _copies(args, kwargs)
     given = _tensors((args, kwargs))
-    if not any(t.requires_grad for t in given) or (made := _definition(op)) is None or made._init_fn or made._backward or "composite" in made._kernels:
+    if not any(t.requires_grad for t in given) or (made := _definition(op)) is None or made._init_fn or made._backward or any(
+            key == "composite" or key.startswith("Autograd") for key in made._kernels):
         return
     if any(t.requires_grad and all(t is not x for x in given) for t in _tensors(made._run(*args, **kwargs))):
         raise AssertionError(f"{made._qualname}: at least one output of this operator has requires_grad=True but the operator does not have an autograd kernel "

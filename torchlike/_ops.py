@@ -33,6 +33,14 @@ def _call(operator: OpOverload | OpOverloadPacket, function: Callable, args: tup
     return call_operator(operator, function, args, kwargs)
 
 
+def lookup_op(qualname: str) -> OpOverload:
+    """The operator `namespace::name` or `namespace::name.overload` as torch.ops has it; AttributeError for none."""
+    from . import ops  # above this file
+    namespace, name = qualname.split("::")
+    name, _, overload = name.partition(".")
+    return getattr(getattr(getattr(ops, namespace), name), overload or "default")
+
+
 def function_of(operator: OpOverloadPacket) -> Callable:
     """The operator as `torch.<name>`, whose first argument is called input there."""
     def function(*args: Any, **kwargs: Any) -> Any:
@@ -45,6 +53,8 @@ def function_of(operator: OpOverloadPacket) -> Callable:
 
 class OpOverload:
     """One overload. The public function tells its own arguments apart, so all overloads call the same."""
+
+    _defined_in_python = False  # by torch.library
 
     def __init__(self, packet: OpOverloadPacket, name: str) -> None:
         self.overloadpacket = self._overloadpacket = packet

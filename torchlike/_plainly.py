@@ -25,7 +25,7 @@ class _Dispatching(threading.local):
 
 dispatching = _Dispatching()
 keeps_tangents: list[Callable] = []  # asked about what a class with `__torch_dispatch__` returned, while there is forward differentiation: autograd/_tangents.py
-
+rules: dict[str, dict[type, Callable]] = {}  # by an operator's name, what a class of tensors or modes does with it: torch.library.register_torch_dispatch
 refuses_out: list[Callable] = []  # asked about what is written by `out=`, while there is forward differentiation
 
 

@@ -17,13 +17,16 @@ from typing import Any
 from . import _torchaudio, _torchvision
 from ._core.device import device as _device
 from ._core.dtype import dtype as _dtype
-from ._custom_op import KEYS, CustomOpDef, found_operator, implement, named
-from ._ops import loaded_libraries
+from ._custom_operator import DEFINED, CustomOpDef, found_operator, implement, named
+from ._dispatch_keys import _AutoDispatchBelowAutograd
+from ._kernels import SafeKernelFunction, fallthrough_kernel, known_key, pending
+from ._ops import loaded_libraries, lookup_op
+from ._plainly import rules
 from ._schema_parser import canonical
 from ._tensor import Tensor
 
-__all__ = ["CustomOpDef", "Library", "custom_op", "define", "get_ctx", "impl", "impl_abstract", "infer_schema", "opcheck", "register_autocast",
-           "register_autograd", "register_fake", "register_kernel", "register_vmap"]
+__all__ = ["CustomOpDef", "Library", "custom_op", "define", "fallthrough_kernel", "get_ctx", "get_kernel", "impl", "impl_abstract", "infer_schema", "opcheck", "register_autocast",
+           "register_autograd", "register_fake", "register_kernel", "register_torch_dispatch", "register_vmap"]
 
 _TYPES = {Tensor: "Tensor", int: "SymInt", float: "float", bool: "bool", str: "str", complex: "Scalar", _device: "Device", _dtype: "ScalarType"}
 
@@ -164,6 +167,57 @@ def register_vmap(op: Any, func: Callable | None = None, /, *, lib: Any = None) 
     return functools.partial(register_vmap, op, lib=lib) if func is None else found_operator(op).register_vmap(func)
 
 
+def register_torch_dispatch(op: Any, torch_dispatch_class: Any, func: Callable | None = None, /, *, lib: Any = None) -> Callable:
+    """What tensors of a class, or a mode of a class, do with an operation in the place of their `__torch_dispatch__`; a decorator without func.
+
+    `func(cls or mode, operator, types, args, kwargs)` returns the result. `op` is an operation of a program's own or one of PyTorch's, by name
+    (`"aten::sin"`) or as torch.ops has it.
+    """
+    if func is None:
+        return functools.partial(register_torch_dispatch, op, torch_dispatch_class, lib=lib)
+    name = op if isinstance(op, str) else op._qualname if isinstance(op, CustomOpDef) else op.name()
+    named(name)
+    rules.setdefault(name, {})[torch_dispatch_class] = func
+    if lib is not None:
+        lib.m.undone_by.append(lambda: rules[name].get(torch_dispatch_class) is func and rules[name].pop(torch_dispatch_class))
+    return func
+
+
+def get_kernel(op: Any, dispatch_key: Any) -> SafeKernelFunction:
+    """An operation's kernel for a dispatch key ("CPU"), to be called below another one that is registered in its place: `.call_boxed(keys, x)`.
+
+    RuntimeError for an operation that does not exist or has no kernel for the key, ValueError for what is no key.
+    """
+    key = getattr(dispatch_key, "value", dispatch_key)
+    try:
+        kept = known_key(key)
+    except RuntimeError:
+        raise ValueError(f"Invalid dispatch key: {key}") from None
+    if (op if isinstance(op, str) else op._qualname if isinstance(op, CustomOpDef) else op.name()).startswith("aten::"):
+        return _own_kernel(op)
+    definition = found_operator(op)
+    if kept == "meta" and definition._fake is not None:
+        return SafeKernelFunction(definition._fake, definition._qualname)
+    for name in (kept, "default", "composite"):
+        if name in definition._kernels:
+            return SafeKernelFunction(definition._kernels[name], definition._qualname)
+    raise RuntimeError(f"no kernel of {definition._qualname} for {key}")
+
+
+def _own_kernel(op: Any) -> SafeKernelFunction:
+    """That of an operator of PyTorch's: one function for all devices, without derivatives."""
+    if isinstance(op, str):
+        try:
+            op = lookup_op(op)
+        except AttributeError:
+            raise RuntimeError(f"operator {op} does not exist") from None
+
+    def run(*args: Any, **kwargs: Any) -> Any:
+        with _AutoDispatchBelowAutograd():
+            return op(*args, **kwargs)
+    return SafeKernelFunction(run, op.name())
+
+
 def register_kernel(op: Any, device_types: str | Sequence[str] | None, func: Callable | None = None, /, *, lib: Any = None) -> Callable:
     """CustomOpDef.register_kernel, by name; a decorator without func. An operation of `define` takes what `impl` takes for kinds of device, too."""
     if func is None:
@@ -206,6 +260,9 @@ def impl(qualname: Any, types: Any, func: Any = None, *, lib: Any = None) -> Any
             qualname.impl(types, f, func or "")
             return f
         return implemented
+    for kind in (types,) if isinstance(types, str) else types:
+        if kind != "default" and not kind[:1].isupper():
+            _device(kind)  # refuses what is none
     if func is None:
         return functools.partial(implement, qualname, types, lib)
     implement(qualname, types, lib, func)
@@ -235,6 +292,7 @@ class Library:
                                    "TORCH_LIBRARY_FRAGMENT to explicitly indicate this")
             _WHOLE[ns] = self
         self.ns, self.kind, self.dispatch_key = ns, kind, dispatch_key
+        self._implemented: set[tuple[str, str]] = set()
         self.m = _Made()
         weakref.finalize(self, _take_back, self.m.undone_by).atexit = False
 
@@ -273,12 +331,22 @@ class Library:
             raise RuntimeError(f'impl("{name}", ...): Explicitly provided dispatch key ({dispatch_key}) is inconsistent with the dispatch key of the enclosing '
                                f"TORCH_LIBRARY_IMPL block ({self.dispatch_key}).  Please declare a separate TORCH_LIBRARY_IMPL block for this dispatch key and "
                                "move your impl() there.")
-        key = KEYS.get(dispatch_key or self.dispatch_key, dispatch_key or self.dispatch_key)
-        op = found_operator(f"{self.ns}::{name.removeprefix(self.ns + '::')}")
+        key, qualname = known_key(dispatch_key or self.dispatch_key), f"{self.ns}::{name.removeprefix(self.ns + '::')}"
+        if not allow_override and (qualname, key) in self._implemented:
+            raise RuntimeError(f"This is not allowed since there's already a kernel registered from python overriding {name}'s behavior for "
+                               f"{dispatch_key or self.dispatch_key} dispatch key and {self.ns} namespace.")
+        self._implemented.add((qualname, key))
+        if qualname not in DEFINED:
+            if self.ns in ("aten", "prim", "prims", "torchvision"):
+                raise RuntimeError(f"operator {qualname} does not exist: torchlike's own operators take no other kernels")
+            pending.setdefault(qualname, {})[key] = fn
+            self.m.undone_by.append(lambda: pending.get(qualname, {}).get(key) is fn and pending[qualname].pop(key))
+            return
+        op = found_operator(qualname)
         if key == "meta":
             op.register_fake(fn)
         else:
-            op._kernels[key] = fn
+            op._kernels.put(key, fn, with_keyset)
             self.m.undone_by.append(lambda: op._kernels.get(key) is fn and op._kernels.pop(key))
 
 

@@ -10,7 +10,7 @@ from .._core.dtype import dtype  # noqa: F401
 from .._core.errors import AcceleratorError, OutOfMemoryError  # noqa: F401
 from .._core.grad_mode import mode as _mode
 from .._core.graph import AccumulateGrad as _AccumulateGrad
-from .._dispatch_keys import DispatchKey, DispatchKeySet, _ExcludeDispatchKeyGuard  # noqa: F401
+from .._dispatch_keys import DispatchKey, DispatchKeySet, _after_autograd_keyset, _AutoDispatchBelowAutograd, _ExcludeDispatchKeyGuard  # noqa: F401
 from .._exporting import state as _exporting
 from .._pickled import _VariableFunctionsClass  # noqa: F401
 from .._plainly import (  # noqa: F401

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from .. import _resize, _storage, _tensor
 from .._compile import running
 from .._core import program
-from .._custom_op import CustomOpDef
+from .._custom_operator import CustomOpDef
 from .._exporting import state as exporting
 from .._tensor import Tensor
 from ..autograd.grad_mode import no_grad

@@ -1,5 +1,5 @@
 """What torchaudio asks its library about itself."""
-from .._custom_op import kernel
+from .._custom_operator import kernel
 from ..library import define
 
 define("_torchaudio::is_align_available", "() -> bool")

@@ -4,7 +4,7 @@ from __future__ import annotations
 import numpy as np
 
 from .._core import dtype as dt
-from .._custom_op import kernel
+from .._custom_operator import kernel
 from .._tensor import Tensor
 from ..library import define
 from ..ops.from_data import place

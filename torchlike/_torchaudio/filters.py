@@ -6,7 +6,7 @@ import numpy as np
 from jax import lax
 
 from .._core.registry import Op
-from .._custom_op import kernel
+from .._custom_operator import kernel
 from .._tensor import Tensor, apply
 from ..library import define
 from ..ops.joining import cat

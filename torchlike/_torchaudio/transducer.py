@@ -8,7 +8,7 @@ from jax import lax
 
 from .._core import dtype as dt
 from .._core.registry import Op
-from .._custom_op import kernel
+from .._custom_operator import kernel
 from .._tensor import Tensor, apply
 from ..library import define
 

@@ -4,7 +4,7 @@ import numpy as np
 from .._core import dtype as dt
 from .._core.errors import not_implemented
 from .._core.registry import Op
-from .._custom_op import kernel
+from .._custom_operator import kernel
 from .._tensor import Tensor, apply, as_tensor_value
 from ..ops.from_data import place
 from ..ops.sorting import argsort_array

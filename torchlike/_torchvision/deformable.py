@@ -12,7 +12,7 @@ import numpy as np
 
 from .._core import dtype as dt
 from .._core.registry import Op
-from .._custom_op import kernel
+from .._custom_operator import kernel
 from .._tensor import Tensor
 from .boxes import floats_only
 from .sampling import combined, computed, products, run, spread

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .._custom_op import kernel
+from .._custom_operator import kernel
 from .._tensor import Tensor, as_tensor_value
 from ..library import define
 from .gif import frames

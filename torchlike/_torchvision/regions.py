@@ -17,7 +17,7 @@ from jax import numpy as jnp
 
 from .._core import dtype as dt
 from .._core.registry import Op
-from .._custom_op import kernel
+from .._custom_operator import kernel
 from .._tensor import Tensor
 from .boxes import floats_only
 from .sampling import combined, computed, matrix, run, spread

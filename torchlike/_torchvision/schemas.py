@@ -1,5 +1,5 @@
 """What torchvision's operations take and give: its own registrations of shapes, derivatives and autocast kernels refer to them."""
-from .._custom_op import kernel
+from .._custom_operator import kernel
 from ..library import define
 
 _REGION = "float spatial_scale, SymInt pooled_height, SymInt pooled_width"

@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .._custom_op import CustomOpDef
+from .._custom_operator import CustomOpDef
 from .._tensor import Tensor
 from . import collectives as c
 from . import point_to_point as p2p

@@ -8,7 +8,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .._custom_op import DEFINED, CustomOpDef
+from .._custom_operator import DEFINED, CustomOpDef
 from .._functions import torch
 from .._tensor import Tensor
 from ..autograd.function import Function

@@ -10,7 +10,7 @@ from .._aten_schemas import schema_of
 from .._core import dtype as dt
 from .._core.device import device
 from .._core.dtype import dtype
-from .._custom_op import CustomOverload
+from .._custom_operator import CustomOverload
 from .._ops import OpOverload
 from .._symbolic import SymInt
 from ..fx import Node

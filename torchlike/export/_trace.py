@@ -14,7 +14,7 @@ from .._aten_schemas import schema_of
 from .._core import program
 from .._core.history import outside
 from .._core.value import Value
-from .._custom_op import CustomOpDef
+from .._custom_operator import CustomOpDef
 from .._examples.watch import Unfollowed, watched
 from .._ops import OpOverload, aten
 from .._plainly import plain_function

@@ -152,7 +152,7 @@ class Code:
 
     def library(self, namespace: str, name: str) -> Callable:
         """An operator that a program registered (`torch.library`), as `ops.namespace.name`."""
-        custom = sys.modules.get("torchlike._custom_op")
+        custom = sys.modules.get("torchlike._custom_operator")
         found = None if custom is None else custom.namespace(namespace)
         if not hasattr(found, name):
             raise RuntimeError(f"Unknown builtin op: {namespace}::{name}.")

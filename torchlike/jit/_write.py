@@ -17,7 +17,7 @@ from .._aten_schemas import schema_of
 from .._core.device import device
 from .._core.dtype import dtype
 from .._core.layout import contiguous_strides
-from .._custom_op import CustomOverload
+from .._custom_operator import CustomOverload
 from .._ops import OpOverload
 from .._serialization.archive import ArchiveWriter
 from .._serialization.records import UNTYPED, storage_type

@@ -12,7 +12,7 @@ from typing import Any
 from .. import overrides
 from .._core.history import outside
 from .._core.value import Value
-from .._custom_op import CustomOpDef
+from .._custom_operator import CustomOpDef
 from .._examples.watch import Unfollowed, results, watched
 from .._exporting import state as exporting
 from .._plainly import plain_function

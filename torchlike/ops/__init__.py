@@ -102,6 +102,6 @@ def __getattr__(name: str) -> _Any:
         from ..ao.quantization.fx import _decomposed  # noqa: F401
     if name == "c10d":
         from ..distributed import _c10d_operators  # noqa: F401
-    from .._custom_op import own_namespace
+    from .._custom_operator import own_namespace
     found = globals()[name] = own_namespace(name)  # models ask for theirs at each call
     return found

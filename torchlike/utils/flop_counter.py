@@ -11,7 +11,7 @@ from .. import _ops
 from .._core import program
 from .._core.aval import NUMBERS, Aval
 from .._core.registry import BackwardOp, Plan
-from .._custom_op import CustomOpDef
+from .._custom_operator import CustomOpDef
 from .._public import FUNCTIONS
 from .._tensor import Tensor
 from .._tracing import Capture

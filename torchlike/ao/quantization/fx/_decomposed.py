@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ...._core import dtype as dt
-from ...._custom_op import CustomOpDef
+from ...._custom_operator import CustomOpDef
 from ...._functions import torch
 from ...._tensor import Tensor
 from ....autograd.function import Function

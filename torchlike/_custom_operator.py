@@ -5,6 +5,7 @@ import functools
 import sys
 import types
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 from . import _autocast, _tensor
@@ -12,12 +13,14 @@ from ._core import program
 from ._core.device import device
 from ._core.dtype import dtype
 from ._core.grad_mode import mode
-from ._dispatch_keys import DispatchKey, excluded
+from ._dispatch_keys import AUTOGRAD, DispatchKey, DispatchKeySet
 from ._function_schema import FunctionSchema
 from ._functorch._rules import by_rule
 from ._functorch._trace import innermost
+from ._kernels import KEYS, Kernels, kind_of, known_key, pending
+from ._kernels import tensors as _tensors
 from ._ops import OpOverload, OpOverloadPacket
-from ._plainly import dispatching
+from ._plainly import dispatching, rules
 from ._schemas import Schema
 from ._tags import Tag
 from ._tensor import Tensor
@@ -27,25 +30,6 @@ from .utils._pytree import tree_structure
 
 DEFINED: dict[str, CustomOpDef] = {}
 _OVERLOADS: dict[str, dict[str, CustomOpDef]] = {}  # those of one name, each by what follows the dot, or "default"
-KEYS = {"CPU": "cpu", "CUDA": "cuda", "Meta": "meta", "CompositeExplicitAutograd": "default", "CompositeImplicitAutograd": "composite", "Autograd": "composite", "": "default"}
-
-
-def _kind(args: tuple, kwargs: dict) -> str:
-    """The kind of device of a call's tensors."""
-    for argument in (*args, *kwargs.values()):
-        for x in argument if isinstance(argument, (list, tuple)) else (argument,):
-            if isinstance(x, Tensor):
-                return x.device.type
-    return "cpu"
-
-
-def _tensors(tree: Any) -> Iterator[Tensor]:
-    """The tensors among arguments or results."""
-    if isinstance(tree, Tensor):
-        yield tree
-    elif isinstance(tree, (list, tuple, dict)):
-        for x in tree.values() if isinstance(tree, dict) else tree:
-            yield from _tensors(x)
 
 
 class CustomOpDef:
@@ -56,9 +40,11 @@ class CustomOpDef:
         self._namespace, self._name, self._schema, self._init_fn = namespace, name, schema, fn
         self._qualname, self.__name__ = f"{namespace}::{name}", name
         self._nodes: dict[type[Function], type[Function]] = {}
-        self._kernels: dict[str, Callable] = {} if fn is None else dict.fromkeys(device_types or ["default"], fn)
+        self._kernels = Kernels(pending.pop(self._qualname, {}) if fn is None else dict.fromkeys(device_types or ["default"], fn))
         self._fake = self._backward = self._setup_context = self._vmap = None
         self._parameters = Schema(self._qualname, schema)
+        if "meta" in self._kernels and fn is None:
+            self._fake = self._kernels.pop("meta")
         self._tags = [*([] if fn is None else [Tag.pt2_compliant_tag]), *([tags] if isinstance(tags, Tag) else tags or ())]
         if self._qualname in DEFINED and fn is None:
             raise RuntimeError(f"Tried to register an operator ({self._qualname}{schema}) with the same name and overload name multiple times.")
@@ -84,35 +70,45 @@ class CustomOpDef:
     def __repr__(self) -> str:
         return f"<CustomOpDef({self._qualname})>"
 
-    def _autocast_kernel(self, kind: str) -> Callable | None:
-        """The kernel for tensors of this kind inside `torch.autocast`, where the operation has one."""
-        key = f"Autocast{kind.upper()}"
-        if key not in self._kernels or not _autocast.state.enabled.get(kind) or excluded.keys.has(DispatchKey[key]):
-            return None
-        return self._kernels[key]
-
     def _run(self, *args: Any, **kwargs: Any) -> Any:
         if _tensor.record is not program.record and not dispatching.disabled:  # somebody dispatches
             from ._leaves import hand_on, state
             if state.stack or any(t._dispatches for t in _tensors((args, kwargs))):
                 args, kwargs = self._parameters.shown(args, kwargs)
                 return hand_on(self._opoverload, *args, **kwargs)
-        kind = _kind(args, kwargs)
+        kind = kind_of(args, kwargs)
         if kind == "meta" and self._fake is not None:
             return self._fake(*args, **kwargs)
+        if kind == "meta" and self._init_fn is not None and "meta" not in self._kernels:
+            return self._without_fake()
         if self._vmap is not None and innermost() is not None:
             computed = by_rule(self._qualname, self._vmap, self, args, kwargs, forward=True)
             if computed is not None:
                 return computed[0]
-        kernel = self._kernels.get(kind) or self._kernels.get("default")
-        if kernel is None:
-            raise NotImplementedError(f"Could not run '{self._qualname}' with arguments from the '{kind.upper()}' backend: there is no kernel for it.")
-        made = kernel(*args, **kwargs)
+        made = self._kernel(kind, args, kwargs)(*args, **kwargs)
         if self._init_fn is not None:
             for t in self._written(args, kwargs) if self._parameters.written else ():
                 _count_mark(t)
             self._refuse_aliases(args, kwargs, made)
         return made
+
+    def _kernel(self, kind: str, args: tuple, kwargs: dict) -> Callable:
+        found = self._kernels.for_device(kind, args, kwargs) or self._kernels.get("composite")
+        if found is not None:
+            return found
+        if kind in self._kernels.disabled and self._init_fn is not None:
+            return self._init_fn
+        if not kind and self._kernels:
+            raise NotImplementedError("There were no tensor arguments to this function (e.g., you passed an empty list of Tensors), but no fallback function is "
+                                      f"registered for schema {self._qualname}.  This usually means that this function requires a non-empty list of Tensors, or "
+                                      "that you (the operator writer) forgot to register a fallback function.")
+        raise NotImplementedError(f"Could not run '{self._qualname}' with arguments from the '{(kind or 'CPU').upper()}' backend: there is no kernel for it.")
+
+    def _without_fake(self) -> None:
+        """What an operation without a function for shapes does to them: nothing, if it returns nothing."""
+        if self._opoverload._schema.returns:
+            raise RuntimeError(f"There was no fake impl registered for {self!r}. This is necessary for torch.compile/export/fx tracing to work. Please use "
+                               f"`{self.__name__}.register_fake` to add an fake impl.")
 
     def _written(self, args: tuple, kwargs: dict) -> Iterator[Tensor]:
         """The arguments that the schema says are written."""
@@ -136,14 +132,19 @@ class CustomOpDef:
 
     def _called(self, /, *args: Any, **kwargs: Any) -> Any:
         args, kwargs = self._parameters.taken(args, kwargs)
-        composite = self._kernels.get("composite")
-        if composite is not None:
-            return composite(*args, **kwargs)
-        autocast = self._autocast_kernel(_kind(args, kwargs)) if _autocast.active[0] else None
-        if autocast is not None:
-            return autocast(*args, **kwargs)
+        kernel = self._layer(args, kwargs) if self._kernels.layered else None
+        if kernel is not None:
+            return kernel(*args, **kwargs)
         calls = getattr(program.state.capture, "calls", None)  # somebody counts operators
         return self._recorded(*args, **kwargs) if calls is None else calls(self, self._recorded, args, kwargs)
+
+    def _layer(self, args: tuple, kwargs: dict) -> Callable | None:
+        """The kernel of a layer above devices, if one is to run first."""
+        kind, kernels = kind_of(args, kwargs), self._kernels
+        found = (kernels.for_autocast(kind) if _autocast.active[0] else None) or kernels.for_autograd(kind, args, kwargs)
+        if found is None and "composite" in kernels and not (kind == "meta" and self._fake) and kernels.for_device(kind, args, kwargs) is None:
+            return kernels["composite"]
+        return found
 
     def _recorded(self, *args: Any, **kwargs: Any) -> Any:
         if self._vmap is not None and innermost() is not None:
@@ -164,7 +165,18 @@ class CustomOpDef:
         if fn is None:
             return functools.partial(self.register_kernel, device_types)
         for kind in (device_types,) if isinstance(device_types, str) or device_types is None else device_types:
-            self._kernels["default" if kind is None else device(kind).type] = fn
+            self._kernels.put("default" if kind is None else device(kind).type, fn)
+        return fn
+
+    def set_kernel_enabled(self, device_type: str, enabled: bool = True) -> AbstractContextManager:
+        """A block in which the kernel for a kind of device runs or, not enabled, the one for all devices in its place."""
+        return self._kernels.enabled(device_type, enabled, self._qualname)
+
+    def register_torch_dispatch(self, torch_dispatch_class: Any, fn: Callable | None = None, /) -> Callable:
+        """`torch.library.register_torch_dispatch` of this operation."""
+        if fn is None:
+            return functools.partial(self.register_torch_dispatch, torch_dispatch_class)
+        rules.setdefault(self._qualname, {})[torch_dispatch_class] = fn
         return fn
 
     def register_fake(self, fn: Callable, /) -> Callable:
@@ -189,7 +201,8 @@ class CustomOpDef:
             with _autocast.disabled(device_type):
                 return self(*[_autocast.cast(x, device_type, cast_inputs) for x in args],
                             **{name: _autocast.cast(x, device_type, cast_inputs) for name, x in kwargs.items()})
-        self._kernels.setdefault(f"Autocast{device_type.upper()}", run)
+        if (key := f"Autocast{device_type.upper()}") not in self._kernels:
+            self._kernels[key] = run
 
     def register_vmap(self, func: Callable | None = None) -> Callable:
         """func(info, in_dims, *args) gives (results, their batch dimensions) for batches of arguments; a decorator without func."""
@@ -305,10 +318,10 @@ def implement(qualname: str, kinds: str | Sequence[str], lib: Any, func: Callabl
             lib.impl(qualname, func, kind)
         elif KEYS.get(kind) == "meta":
             found_operator(qualname).register_fake(func)
+        elif kind[:1].isupper():
+            found_operator(qualname)._kernels.put(known_key(kind), func)
         else:
-            if kind not in KEYS and kind != "default" and not kind[:1].isupper():
-                device(kind)  # refuses what is none
-            found_operator(qualname)._kernels[KEYS.get(kind, kind)] = func
+            found_operator(qualname)._kernels.put(kind, func)
 
 
 class CustomOverload(OpOverload):
@@ -326,6 +339,26 @@ class CustomOverload(OpOverload):
     def _schema(self) -> FunctionSchema:
         """What it takes and returns."""
         return FunctionSchema(f"{self.definition._name}{self.definition._schema}", self.namespace)
+
+    _defined_in_python = True
+
+    def redispatch(self, keyset: DispatchKeySet, /, *args: Any, **kwargs: Any) -> Any:
+        """A call that begins at the layers of `keyset`: without autograd's keys, the kernel for the device runs."""
+        if (keyset & AUTOGRAD)._keys or any(keyset.has(key) for key in DispatchKey if key.value.startswith("Autocast")):
+            return self(*args, **kwargs)
+        args, kwargs = self.definition._parameters.taken(args, kwargs)
+        return self.definition._run(*args, **kwargs)
+
+    def has_kernel_for_dispatch_key(self, k: DispatchKey) -> bool:
+        """Whether a kernel was registered for the key itself."""
+        return known_key(k.value) in self.definition._kernels or k is DispatchKey.Meta and self.definition._fake is not None
+
+    def _can_decompose(self) -> bool:
+        return "composite" in self.definition._kernels
+
+    def decompose(self, *args: Any, **kwargs: Any) -> Any:
+        """What the kernel made of other operations gives; NotImplemented without one."""
+        return self.definition._kernels["composite"](*args, **kwargs) if self._can_decompose() else NotImplemented
 
     @property
     def tags(self) -> list[Tag]:
