@@ -13,6 +13,7 @@ from .._functions import torch
 from .._tensor import Tensor
 from ..autograd.function import Function
 from . import collectives as c
+from ._counting import counted
 from .process_group import GroupMember, ProcessGroup, ReduceOp, default_group
 
 _OPERATIONS = {"sum": "SUM", "avg": "AVG", "product": "PRODUCT", "min": "MIN", "max": "MAX", "band": "BAND", "bor": "BOR", "bxor": "BXOR"}
@@ -161,7 +162,8 @@ _TABLE = (
 
 def _define(namespace: str, name: str, schema: str, kernel: Callable, shape: Callable, kind: str = "default") -> None:
     made = CustomOpDef(namespace, name, schema, None)
-    made._kernels[kind] = kernel
+    made._kernels[kind] = kernel if kind == "composite" or name.endswith(("wait_tensor", "_autograd")) else counted(
+        f"c10d_functional.{name.removesuffix('_out').removesuffix('_')}", kernel)
     made.register_fake(shape)
 
 

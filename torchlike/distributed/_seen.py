@@ -10,6 +10,8 @@ from .. import _tensor
 from .._core import program
 from .._plainly import dispatching
 from .._tensor import Tensor
+from ._counting import state as counting
+from ._counting import tell
 
 
 def _dispatched(x: Any) -> bool:
@@ -23,8 +25,15 @@ def seen_as(name: str | Callable[..., str], given: Callable[..., tuple]) -> Call
     def decorate(collective: Callable) -> Callable:
         signature = inspect.signature(collective)
 
+        def count(args: tuple, kwargs: dict) -> None:
+            bound = signature.bind(*args, **kwargs)
+            bound.apply_defaults()
+            tell(f"c10d.{name if isinstance(name, str) else name(**bound.arguments)}")
+
         @functools.wraps(collective)
         def call(*args: Any, **kwargs: Any) -> Any:
+            if counting.watchers:
+                count(args, kwargs)
             if _tensor.record is program.record or dispatching.disabled:
                 return collective(*args, **kwargs)
             from .. import _leaves

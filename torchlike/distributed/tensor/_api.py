@@ -11,6 +11,7 @@ from ..._tensor import Size, Tensor, as_tensor_value
 from ...nn.modules.module import Module
 from ...nn.parameter import Parameter
 from .. import arrays
+from .._counting import tell
 from ..collectives import read
 from ..device_mesh import DeviceMesh, current_mesh
 from ._dtensor import DTensor, marked
@@ -48,9 +49,11 @@ def _share(local: Tensor, p: Placement, mesh: DeviceMesh, i: int, source: int | 
         parts = local.split(sizes, p.dim)
         if source is None or group.size() == 1 or meta:
             return parts[group.rank()].clone()
+        tell("c10d.scatter_")
         held = [read(part) for part in parts]
         return as_tensor_value(arrays.scatter(held, held[group.rank()], source, group.rank(), group.exchange("scatter")), local.device)
     if source is not None and group.size() > 1 and not meta:
+        tell("c10d.broadcast_")
         local = as_tensor_value(arrays.broadcast(read(local), source, group.rank(), group.size(), group.exchange("broadcast")), local.device)
     if isinstance(p, Partial):
         local = local / group.size() if p.reduce_op == "sum" else local.clone()

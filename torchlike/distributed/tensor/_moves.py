@@ -11,6 +11,7 @@ import numpy as np
 from ..._tensor import Tensor, as_tensor_value
 from ...autograd.function import Function
 from .. import arrays
+from .._counting import tell
 from ..collectives import read
 from ..process_group import ProcessGroup
 from .placement_types import pieces, share
@@ -38,6 +39,7 @@ class Gather(Function):
         ctx.dim, ctx.group = dim, group
         mine = read(local)
         likes = [_like(mine, dim, n) for n in pieces(size, group.size())]
+        tell("c10d_functional.all_gather_into_tensor")
         return _made(np.concatenate(arrays.all_gather(mine, likes, group.rank(), group.exchange("all_gather")), axis=dim), local)
 
     @staticmethod
@@ -65,6 +67,7 @@ class Reduce(Function):
     @staticmethod
     def forward(ctx: Any, local: Tensor, op: str, group: ProcessGroup) -> Tensor:
         ctx.share = 1 / group.size() if op == "avg" else 1
+        tell("c10d_functional.all_reduce")
         return _made(arrays.all_reduce(read(local), op.upper(), group.size(), group.rank(), group.exchange("all_reduce")), local)
 
     @staticmethod
@@ -79,6 +82,7 @@ class ReduceScatter(Function):
     def forward(ctx: Any, local: Tensor, op: str, dim: int, group: ProcessGroup) -> Tensor:
         ctx.dim, ctx.group, ctx.size, ctx.share = dim, group, local.shape[dim], 1 / group.size() if op == "avg" else 1
         parts = _cut(read(local), dim, group)
+        tell("c10d_functional.reduce_scatter_tensor")
         return _made(arrays.reduce_scatter(parts, op.upper(), group.rank(), group.exchange("reduce_scatter")), local)
 
     @staticmethod
@@ -95,6 +99,7 @@ class Exchange(Function):
         ctx.dim, ctx.to, ctx.group, ctx.size = dim, to, group, local.shape[to]
         parts = _cut(read(local), to, group)
         likes = [_like(parts[group.rank()], dim, n) for n in pieces(size, group.size())]
+        tell("c10d_functional.all_to_all_single")
         return _made(np.concatenate(arrays.all_to_all(parts, likes, group.rank(), group.exchange("all_to_all")), axis=dim), local)
 
     @staticmethod
