@@ -1,6 +1,7 @@
 """What torch's functions do with quantized tensors, by their names."""
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -279,19 +280,22 @@ def _plain(name: str) -> Callable:
 def _by_numbers(name: str) -> Callable:
     """Computed on the numbers, and quantized as the argument is."""
     def form(input: Quantized, *args: Any, **kwargs: Any) -> Quantized:
-        kwargs.pop("inplace", None)
+        given = inspect.signature(_plain(name)).bind(input, *args, **kwargs).arguments
+        inplace = given.pop("inplace", False)
         input._uniform()
-        return input._like(input._quantizer.quantize(_plain(name)(input.dequantize(), *args, **kwargs)))
+        made = input._like(input._quantizer.quantize(_plain(name)(input.dequantize(), **dict(list(given.items())[1:]))))
+        return input.adopt(made) if inplace else made
     form.__name__ = name
     return form
 
 
 def _into(name: str, scale: float, zero_point: int) -> Callable:
     """Computed on the numbers, and quantized for the function's range."""
-    def form(input: Quantized, *_: Any) -> Quantized:
+    def form(input: Quantized, inplace: bool = False, *_: Any) -> Quantized:
         kind = input.dtype.name
         made = PerTensor(scale if kind != "qint32" else scale / (1 << 24), zero_point - (128 if kind == "qint8" else 0) if kind != "qint32" else 0, input.dtype)
-        return quantized(made.quantize(_plain(name)(input.dequantize())), made)
+        result = quantized(made.quantize(_plain(name)(input.dequantize())), made)
+        return input.adopt(result) if inplace else result
     form.__name__ = name
     return form
 
@@ -373,8 +377,18 @@ def pad(input: Quantized, pad: Any, mode: str = "constant", value: float | None 
     return input._like(functional.pad(input._held, pad, mode, number if mode == "constant" else None))
 
 
+def max_pool1d(input: Quantized, *args: Any, **kwargs: Any) -> Quantized:
+    """The largest elements of windows."""
+    input._uniform()
+    return input._like(functional.max_pool1d(input._held.to(dt.float64), *args, **kwargs).to(input._held.dtype))  # doubles hold every integer
+
+
 def interpolate(input: Quantized, size: Any = None, scale_factor: Any = None, mode: str = "nearest", *args: Any, **kwargs: Any) -> Quantized:
-    """The nearest elements."""
+    """The nearest elements, or of images means of them."""
+    if mode == "bilinear" and input.ndim == 4:
+        zero_point = input._uniform().zero_point
+        made = functional.interpolate(input._held.to(dt.float32), size, scale_factor, mode, *args, **kwargs) - zero_point
+        return input._like((made.round() + zero_point).to(input._held.dtype))
     if not mode.startswith("nearest"):
         input.refuse(f"upsample_{mode}2d")
     made = functional.interpolate(input._held.to(dt.float64), size, scale_factor, mode, *args, **kwargs)  # doubles hold every integer
@@ -405,15 +419,15 @@ for _name in ("float", "double", "half", "bfloat16", "int", "long", "short", "ch
                                 "byte": "uint8"}.get(_name, _name))
 for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
     FORMS[_name] = FORMS[f"__{_name}__"] = _comparison(_name)
-for _name in ("mean", "std", "leaky_relu"):
+for _name in ("mean", "std", "leaky_relu", "threshold"):
     FORMS[_name] = _by_numbers(_name)
-for _name in ("max", "min", "amax", "amin", "sort", "topk", "max_pool1d", "max_pool2d", "msort"):
+for _name in ("max", "min", "amax", "amin", "sort", "topk", "max_pool2d", "msort"):
     FORMS[_name] = _ordered(_name)
 for _name in ("avg_pool2d", "adaptive_avg_pool2d", "avg_pool3d", "adaptive_avg_pool3d"):
     FORMS[_name] = _averaging(_name)
 FORMS.update({"sigmoid": _into("sigmoid", 1 / 256, 0), "hardsigmoid": _into("hardsigmoid", 1 / 256, 0), "tanh": _into("tanh", 2 / 256, 128)})
 for _f in (squeeze, unsqueeze, select, copy_, share_memory_, resize, resize_, index_put, index_put_,
-           fill_, masked_fill, masked_fill_, to, equal, isclose, result_type, clamp, relu, relu_, hardtanh, relu6, cat, stack, pad, interpolate, empty_like,
+           fill_, masked_fill, masked_fill_, to, equal, isclose, result_type, clamp, relu, relu_, hardtanh, relu6, cat, stack, pad, max_pool1d, interpolate, empty_like,
            full_like, ones_like):
     FORMS[_f.__name__] = _f
 FORMS.update({"__getitem__": getitem, "getitem": getitem, "__setitem__": setitem, "concat": cat, "concatenate": cat, "clip": clamp, "allclose": isclose})

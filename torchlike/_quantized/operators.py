@@ -110,6 +110,11 @@ def elu(self: Tensor, output_scale: float, output_zero_point: int, alpha: float 
     return _rounded(x.where(x > 0, alpha * (x * input_scale).expm1()) * scale, self, output_scale, output_zero_point)
 
 
+def celu(self: Tensor, output_scale: float, output_zero_point: int, alpha: float = 1) -> Tensor:
+    """The function's values, of another scale."""
+    return _rounded(functional.celu(self.dequantize(), alpha), self, output_scale, output_zero_point)
+
+
 def leaky_relu(qx: Tensor, negative_slope: float, inplace: bool, output_scale: float, output_zero_point: int) -> Tensor:
     """The function's values, of another scale."""
     return _rounded(functional.leaky_relu(qx.dequantize(), negative_slope), qx, output_scale, output_zero_point)
@@ -136,7 +141,7 @@ def cat(qx: Any, dim: int, scale: float | None, zero_point: int | None) -> Tenso
 _CONVOLUTIONS = [f for n in (1, 2, 3) for f in (_packing(n), _convolution(n, False), _convolution(n, True))]
 _ARITHMETIC = [_with_number(name, relu) for name in ("add", "mul") for relu in (False, True)]
 _FUNCTIONS = {f.__name__: f for f in (linear_prepack, linear_prepack_fp16, linear_unpack, linear_dynamic, linear_relu_dynamic, linear_dynamic_fp16,
-                                      linear_relu_dynamic_fp16, linear, linear_relu, *_ARITHMETIC, cat, matmul, hardswish, elu, leaky_relu, dropout, layer_norm,
+                                      linear_relu_dynamic_fp16, linear, linear_relu, *_ARITHMETIC, cat, matmul, hardswish, elu, celu, leaky_relu, dropout, layer_norm,
                                       *_CONVOLUTIONS)} | {"linear_unpack_fp16": linear_unpack}
 
 

@@ -2,6 +2,8 @@
 from .fused import (
     BNReLU2d,
     BNReLU3d,
+    ConvAdd2d,
+    ConvAddReLU2d,
     ConvBn1d,
     ConvBn2d,
     ConvBn3d,
@@ -12,9 +14,12 @@ from .fused import (
     ConvReLU2d,
     ConvReLU3d,
     LinearBn1d,
+    LinearLeakyReLU,
     LinearReLU,
+    LinearTanh,
     _FusedModule,  # noqa: F401
 )
 
-__all__ = ["BNReLU2d", "BNReLU3d", "ConvBn1d", "ConvBn2d", "ConvBn3d", "ConvBnReLU1d", "ConvBnReLU2d", "ConvBnReLU3d",
-           "ConvReLU1d", "ConvReLU2d", "ConvReLU3d", "LinearBn1d", "LinearReLU"]
+__all__ = ["BNReLU2d", "BNReLU3d", "ConvAdd2d", "ConvAddReLU2d", "ConvBn1d", "ConvBn2d", "ConvBn3d", "ConvBnReLU1d", "ConvBnReLU2d", "ConvBnReLU3d",
+           "ConvReLU1d", "ConvReLU2d", "ConvReLU3d", "LinearBn1d", "LinearLeakyReLU", "LinearReLU",
+           "LinearTanh"]

@@ -1,8 +1,10 @@
 """Layers and what follows them as one module, so that they are observed and quantized together."""
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
+from ....._tensor import Tensor
 from .....nn.modules import activation, batchnorm, conv
 from .....nn.modules.container import Sequential
 from .....nn.modules.linear import Linear
@@ -95,3 +97,43 @@ class LinearBn1d(_FusedModule):
     """Linear, BatchNorm1d."""
 
     _kinds = (Linear, batchnorm.BatchNorm1d)
+
+
+class LinearLeakyReLU(_FusedModule):
+    """Linear, LeakyReLU."""
+
+    _kinds = (Linear, activation.LeakyReLU)
+
+
+class LinearTanh(_FusedModule):
+    """Linear, Tanh."""
+
+    _kinds = (Linear, activation.Tanh)
+
+
+class ConvAdd2d(_FusedModule):
+    """Conv2d, and a function of two tensors (`torch.add`): `forward(x1, x2)` is add(conv(x1), x2)."""
+
+    _kinds = (conv.Conv2d,)
+
+    def __init__(self, conv: Any, add: Callable) -> None:
+        super().__init__(conv)
+        self.add = add
+
+    def forward(self, x1: Tensor, x2: Tensor) -> Tensor:
+        """The sum."""
+        return self.add(self[0](x1), x2)
+
+
+class ConvAddReLU2d(_FusedModule):
+    """Conv2d, a function of two tensors, ReLU: `forward(x1, x2)` is relu(add(conv(x1), x2))."""
+
+    _kinds = (conv.Conv2d,)
+
+    def __init__(self, conv: Any, add: Callable, relu: Any) -> None:
+        super().__init__(conv)
+        self.add, self.relu = add, relu
+
+    def forward(self, x1: Tensor, x2: Tensor) -> Tensor:
+        """relu of the sum."""
+        return self.relu(self.add(self[0](x1), x2))
