@@ -261,6 +261,31 @@ def test_tensors_in_jaxs_functions():
     assert torch.jax_function(lambda x, k: x * k)(x, np.full(2, 3.0, np.float32)).tolist() == [3.0, 3.0]
 
 
+def test_arrays_are_indices_and_data():
+    """Outside of JAX's transformations and, as tracers, inside."""
+    x, rows, mask, one = torch.arange(6.0).reshape(3, 2), jnp.array([2, 0]), jnp.array([[True, False], [False, True], [False, True]]), jnp.int32(1)
+    assert torch.equal(x[rows], x[[2, 0]]) and torch.equal(x[mask], torch.tensor([0.0, 3.0, 5.0])) and x[one, one] == 3 and torch.equal(x[..., one], x[:, 1])
+
+    def read(rows, mask, one):
+        z = x.clone()
+        z[mask] = 7
+        z[one] = torch.as_tensor(rows)
+        return x[rows], x[one, one], x[..., one], torch.tensor(rows), torch.asarray(rows, dtype=torch.float64), z
+    for got, want in zip(jax.jit(read)(rows, mask, one), read(rows, mask, one), strict=True):
+        assert got.dtype is want.dtype and torch.equal(got, want)
+    with pytest.raises(IndexError, match="must be long, int, byte or bool"):
+        jax.jit(lambda a: x[a])(jnp.ones(2))
+    with pytest.raises(TypeError, match="array of numbers, got one of key"):
+        torch.from_jax(jax.random.key(0))
+
+
+def test_what_jax_differentiates_ends_in_an_array():
+    x = torch.arange(3.0)
+    with pytest.raises(ValueError, match=r"whose result is an array, as loss.jax\(\) is"):
+        jax.grad(lambda x: (x ** 2).sum())(x)
+    assert torch.equal(jax.grad(lambda x: (x ** 2).sum().jax())(x), jax.jit(torch.func.grad(lambda x: (x ** 2).sum()))(x))
+
+
 def test_shapes_without_data_are_meta_tensors():
     shape = jax.eval_shape(lambda x: x @ x.T, torch.ones(2, 3))
     assert shape.is_meta and shape.shape == (2, 2)

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import sys
 from collections.abc import Callable
 
 import jax
@@ -41,14 +42,26 @@ def as_operand(self: Tensor) -> jax.Array:
     return to_jax(self)
 
 
+class _AsOperand:
+    """`Tensor.__jax_array__`. JAX looks for it, too, where it takes no tensor, to say in its own terms that there must be an array."""
+
+    def __get__(self, t: Tensor | None, cls: type):
+        if t is not None and sys._getframe(1).f_code.co_name == "typeof":  # JAX's function of that name; by another, its words are seen
+            raise ValueError(f"Expected a jax.Array here, got a {cls.__name__}: jax.grad and jax.value_and_grad take a function whose result is an "
+                             "array, as loss.jax() is; or use torchlike.func.grad, which takes one whose result is a Tensor")
+        return as_operand if t is None else as_operand.__get__(t)
+
+
 Tensor.jax = to_jax
-Tensor.__jax_array__ = as_operand
+Tensor.__jax_array__ = _AsOperand()
 
 
 def from_jax(array) -> Tensor:
     """A Tensor over a jax.Array (or tracer), on the array's device, without a copy."""
     if not isinstance(array, (jax.Array, jax.core.Tracer)):
         raise TypeError(f"from_jax expects a jax.Array, got {type(array).__name__}")
+    if jax.dtypes.issubdtype(array.dtype, jax.dtypes.extended):
+        raise TypeError(f"from_jax expects an array of numbers, got one of {array.dtype}")
     value = of_array(array)
     value.shared = True
     return Tensor._of(value)

@@ -17,7 +17,7 @@ from .._core.history import warn
 from .._core.layout import Layout, like
 from .._core.program import META_ARRAY
 from .._core.silence import silently
-from .._core.value import Value, of_array
+from .._core.value import Value, is_tracer, of_array
 from .._public import public
 from .._tensor import Tensor
 from .creation import _check_dtype, _default_complex, _finish, _float_or_default, number_dtype
@@ -30,6 +30,9 @@ def from_data(data, dtype=None, device=None) -> Tensor:
     if hasattr(data, "untyped"):  # a storage, which torch shares
         from .storages import elements
         return elements(data, dtype).to(device)
+    if is_tracer(data):  # within one of JAX's transformations, where no value is known
+        made = Tensor._of(of_array(data))
+        return made if dtype is None else made.to(_check_dtype(dtype))
     array = _host_data(data, dtype)
     made = place(array, device)
     if isinstance(data, (np.ndarray, Tensor)):

@@ -1,11 +1,13 @@
 """What is written between the brackets of t[...]: parts, new dimensions and advanced indices."""
 from __future__ import annotations
 
+import jax
 import numpy as np
 
 from .._arguments import refuse_long
 from .._core import dtype as dt
 from .._core.history import warn
+from .._core.value import of_array
 from .._plainly import _disabled_torch_function_impl
 from .._plainly import state as overriding
 from .._tensor import Tensor
@@ -141,6 +143,8 @@ def parsed(items, shape: tuple, alias: bool) -> tuple[list, list, dict, bool]:
             dim += n
             source += n
         elif hasattr(i, "__index__"):
+            if isinstance(i, jax.Array):
+                return parsed([tensor_index(x) if isinstance(x, jax.Array) else x for x in items], shape, alias)
             parts.append((source, from_start(i.__index__(), shape[source], place), -1, 1))
             source += 1
         elif isinstance(i, tuple):
@@ -189,6 +193,8 @@ def _slice_bounds(s: slice, size: int) -> tuple[int, int, int]:
 
 
 def tensor_index(i) -> Tensor:
+    if isinstance(i, jax.Array):
+        i = Tensor._of(of_array(i))
     if isinstance(i, Tensor):
         if i.__class__ is not Tensor and i.__torch_function__ is not _disabled_torch_function_impl and i.__class__._plain and not overriding.disabled:
             raise TakesOver
