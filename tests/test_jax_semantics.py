@@ -279,6 +279,29 @@ def test_arrays_are_indices_and_data():
         torch.from_jax(jax.random.key(0))
 
 
+def test_functions_of_jaxs_run_as_with_jax():
+    """64-bit types where an argument has one, JAX's keys as arguments, JAX's errors from the function's own line."""
+    plus = torch.jax_function(lambda x: x + jnp.arange(2.0))
+    x = torch.ones(2, requires_grad=True)
+    made = plus(x)
+    made.sum().backward()
+    assert made.dtype is x.grad.dtype is torch.float32 and plus(x.double()).dtype is torch.float64
+    assert torch.jax_function(lambda i: i + 1)(torch.tensor([2**40])).tolist() == [2**40 + 1]
+    with jax.enable_x64(True):
+        assert torch.jax_function(lambda: jnp.ones(2))().dtype is torch.float64
+    assert torch.jax_function(lambda: jnp.ones(2))().dtype is torch.float32
+
+    noisy = torch.jax_function(lambda key, x: x * jax.random.normal(key, x.shape))
+    for key in (jax.random.key(3), jax.random.key(4), jax.random.key(3, impl="rbg"), jax.random.PRNGKey(3)):
+        np.testing.assert_allclose(noisy(key, x).detach().numpy(), jax.random.normal(key, (2,)), rtol=1e-6)
+
+    def looks(x):
+        return np.sin(x)
+    with pytest.raises(jax.errors.TracerArrayConversionError) as caught:
+        torch.jax_function(looks)(x)
+    assert "looks" in [entry.name for entry in caught.traceback]
+
+
 def test_what_jax_differentiates_ends_in_an_array():
     x = torch.arange(3.0)
     with pytest.raises(ValueError, match=r"whose result is an array, as loss.jax\(\) is"):

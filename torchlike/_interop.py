@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from ._core import program
@@ -14,7 +15,8 @@ from ._core.aval import aval
 from ._core.device import META
 from ._core.dtype import from_numpy_dtype
 from ._core.grad_mode import mode
-from ._core.registry import Op
+from ._core.jax_settings import engine_settings
+from ._core.registry import Op, shape_struct
 from ._core.value import Value, of_array
 from ._fields import fields
 from ._tensor import Tensor, apply, as_tensor_value
@@ -125,39 +127,49 @@ _count = itertools.count()
 def jax_function(function: Callable) -> Callable:
     """A function of JAX arrays as a function of Tensors, differentiable by `.backward()`.
 
-    Arguments and results are any trees; Tensors (and arrays) among the arguments become arrays, everything else must be hashable and
-    is part of the compiled program.
+    Arguments and results are any trees; Tensors, arrays and JAX's keys among the arguments become arrays, everything else must be hashable
+    and is part of the compiled program. As by jax.jit the function is traced once for arguments of a kind: what else it reads, it reads then.
+    It runs with 64-bit types where an argument has one, or your own JAX settings say so.
     """
     ops: dict = {}
 
     @functools.wraps(function)
     def call(*args, **kwargs):
         leaves, tree = jax.tree_util.tree_flatten((args, kwargs), is_leaf=lambda x: isinstance(x, Tensor))
-        leaves = [from_jax(x) if isinstance(x, jax.Array) else as_tensor_value(np.array(x)) if isinstance(x, np.ndarray) else x for x in leaves]
+        keys = {i: jax.random.key_impl(x) for i, x in enumerate(leaves) if isinstance(x, jax.Array) and jax.dtypes.issubdtype(x.dtype, jax.dtypes.prng_key)}
+        leaves = [as_tensor_value(np.array(x)) if isinstance(x, np.ndarray) else
+                  from_jax(jax.random.key_data(x) if i in keys else x) if isinstance(x, jax.Array) else x for i, x in enumerate(leaves)]
         tensors = [x for x in leaves if isinstance(x, Tensor)]
         rest = tuple(None if isinstance(x, Tensor) else x for x in leaves)
         where = tuple(i for i, x in enumerate(leaves) if isinstance(x, Tensor))
-        key = (tree, rest, where)
+        wide = jax.config.jax_enable_x64 or any(x.dtype.to_real().itemsize == 8 for x in tensors)
+        key = (tree, rest, where, wide, tuple(keys.items()))
         known = ops.get(key)
         if known is None:
-            known = ops[key] = _function_op(function, tree, rest, where)
+            known = ops[key] = _function_op(function, tree, rest, where, wide, keys)
         op, out_tree = known
         made = apply(op, tensors)
         return jax.tree_util.tree_unflatten(out_tree[0], list(made))
     return call
 
 
-def _function_op(function, tree, rest, where):
+def _function_op(function: Callable, tree, rest: tuple, where: tuple, wide: bool, keys: dict) -> tuple[Op, list]:
+    """The operation, and a list that has the tree of its results once its shapes are known."""
     out_tree: list = []
 
     def kernel(xp, *arrays):
         leaves = list(rest)
         for i, x in zip(where, arrays):
-            leaves[i] = x
+            leaves[i] = jax.random.wrap_key_data(x, impl=keys[i]) if i in keys else x
         args, kwargs = jax.tree_util.tree_unflatten(tree, leaves)
-        outs, structure = jax.tree_util.tree_flatten(function(*args, **kwargs))
+        with jax.enable_x64(wide):
+            outs, structure = jax.tree_util.tree_flatten(function(*args, **kwargs))
         out_tree[:] = [structure]
         return [xp.asarray(o) for o in outs]
-    op = Op(f"jax_{getattr(function, '__name__', 'function')}_{next(_count)}", kernel, numpy=None)
+
+    def shape(*avals):  # of its own for what the function raises, which is not torch's
+        with engine_settings():
+            return [(o.shape, from_numpy_dtype(o.dtype)) for o in jax.eval_shape(functools.partial(kernel, jnp), *map(shape_struct, avals))]
+    op = Op(f"jax_{getattr(function, '__name__', 'function')}_{next(_count)}", kernel, shape=shape, numpy=None)
     op.stable = False
     return op, out_tree
