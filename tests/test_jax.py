@@ -1,10 +1,17 @@
 """torchlike under JAX's transformations, and JAX functions under torchlike's autograd."""
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import torchlike as torch
+
+ROOT = Path(__file__).resolve().parent.parent
 
 
 def _model():
@@ -142,3 +149,31 @@ def test_vmapped_functions_are_derived_as_their_operations_are():
     for _ in range(2):
         g, = torch.autograd.grad(g.sum(), x, create_graph=True)
     assert g.tolist() == [0.0, 0.0]
+
+
+MESH = """
+import jax, torchlike as torch
+from jax.sharding import AxisType, NamedSharding, PartitionSpec as P
+from torchlike import nn
+F = nn.functional
+mesh = jax.make_mesh((2,), ("data",), axis_types=(AxisType.Auto,))
+model = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 2))
+x, y = torch.randn(6, 3), torch.randint(0, 2, (6,))
+names = jax.device_put(dict(model.named_parameters()), NamedSharding(mesh, P()))
+parts = jax.device_put((x, y), NamedSharding(mesh, P("data")))
+step = jax.jit(jax.value_and_grad(lambda p, x, y: F.cross_entropy(torch.func.functional_call(model, p, (x,)), y).jax()))
+loss, slopes = step(names, *parts)
+whole = F.cross_entropy(model(x), y)
+whole.backward()
+assert len(parts[0].jax().sharding.device_set) == 2 and abs(loss - whole.item()) < 1e-5
+for name, p in model.named_parameters():
+    assert isinstance(slopes[name], nn.Parameter) and torch.allclose(torch.from_jax(slopes[name].jax()), p.grad, atol=1e-5)
+total = jax.shard_map(lambda t: torch.from_jax(jax.lax.psum(t.sum().jax(), "data")), mesh=mesh, in_specs=P("data"), out_specs=P())(parts[0])
+assert torch.allclose(total, x.sum(), atol=1e-5) and torch.allclose(parts[0] + 1, x + 1)
+"""
+
+
+def test_programs_over_several_devices():
+    done = subprocess.run([sys.executable, "-c", MESH], env=os.environ | {"XLA_FLAGS": "--xla_force_host_platform_device_count=2", "PYTHONPATH": str(ROOT)},
+                          capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
