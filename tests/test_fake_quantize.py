@@ -49,3 +49,25 @@ def test_training_with_rounded_weights(torch):
         with torch.no_grad():
             w -= 0.1 * w.grad
     return w, loss
+
+
+def _averaging(torch, ends=(float("inf"), -float("inf")), rows=None, observer_on=1, fake_quant_on=1, **settings):
+    """fused_moving_avg_obs_fake_quant over three inputs: what it returns and writes, and gradients."""
+    settings = {"averaging_const": 0.01, "quant_min": 0, "quant_max": 255, "ch_axis": 0, **settings}
+    low, high = (torch.tensor(x) if rows is None else torch.full((rows,), x) for x in ends)
+    scale, zero_point = torch.ones(1 if rows is None else rows), torch.zeros(1 if rows is None else rows, dtype=torch.int32)
+    x, found = torch.tensor([[0.3, -1.2, 2.1], [0.7, 0.1, 3.3]]), []
+    for _ in range(3):
+        x = (x * 1.5).detach().requires_grad_()
+        y = torch.fused_moving_avg_obs_fake_quant(x, torch.tensor([observer_on]), torch.tensor([fake_quant_on]), low, high, scale, zero_point, **settings)
+        y.sum().backward()
+        found += [y.detach(), x.grad]
+    return found, low, high, scale, zero_point
+
+
+@same
+def test_moving_averages_in_one_function(torch):
+    signed, rows = {"quant_min": -128, "quant_max": 127, "symmetric_quant": True}, {"per_row_fake_quant": True}
+    return [_averaging(torch, **settings) for settings in (
+        {}, signed, {"averaging_const": 0.5}, {"observer_on": 0, "ends": (-1.0, 2.0)}, {"fake_quant_on": 0, "ends": (-1.0, 2.0)}, {**signed, **rows, "rows": 2},
+        {**rows, "rows": 0})], [caught(_averaging, torch, rows=3, ch_axis=axis, **rows) for axis in (0, 1)]

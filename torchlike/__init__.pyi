@@ -87,6 +87,7 @@ from torchlike import _higher_order_ops as _higher_order_ops
 from torchlike import _inductor as _inductor
 from torchlike import _logging as _logging
 from torchlike import _ops as _ops
+from torchlike import _subclasses as _subclasses
 from torchlike import _utils as _utils
 from torchlike import _vmap_internals as _vmap_internals
 def abs(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -658,6 +659,8 @@ def full_like(input: Tensor, fill_value: builtins.complex, *, dtype: _dtype | No
     "A tensor of input's shape, dtype and device filled with a number."; ...
 from torchlike import func as func
 from torchlike import functional as functional
+def fused_moving_avg_obs_fake_quant(input: Tensor, observer_on: Tensor, fake_quant_on: Tensor, running_min: Tensor, running_max: Tensor, scale: Tensor, zero_point: Tensor, averaging_const: builtins.float, quant_min: builtins.int, quant_max: builtins.int, ch_axis: builtins.int, per_row_fake_quant: builtins.bool = False, symmetric_quant: builtins.bool = False) -> Tensor:
+    "Where `observer_on` is 1, moves `running_min` and `running_max` towards the input's ends; where `fake_quant_on` is 1, writes the scale and zero point that follow, and returns the input rounded by them (as it is otherwise). With `per_row_fake_quant` for each index of dimension 0: RuntimeError for another `ch_axis`."; ...
 from torchlike import futures as futures
 from torchlike import fx as fx
 def gather(input: Tensor, dim: builtins.int, index: Tensor, *, sparse_grad: builtins.bool = False, out: Tensor | None = None) -> Tensor:

@@ -38,3 +38,13 @@ def choose_with(xp, low, high, smallest: int, largest: int):
         first = abs(smallest) + xp.abs(low / scale) < abs(largest) + xp.abs(high / scale)
         place = xp.where(first, from_low, from_high)
         return scale, xp.clip(xp.rint(place), smallest, largest)
+
+
+def choose_moving(low: np.ndarray, high: np.ndarray, smallest: int, largest: int, symmetric: bool) -> tuple[np.ndarray, np.ndarray]:
+    """The same for arrays of ends that are moving averages: symmetric ones reach one step further down than up, but only where numbers have both signs."""
+    both = (low < 0) & (high > 0) & (symmetric and smallest < 0 < largest)
+    down, up = -((largest - smallest) // 2 + 1), (largest - smallest) // 2
+    most = np.maximum(np.abs(low / down), np.abs(high / up))
+    low, high = (np.where(both, (most * n).astype(np.float32), end) for n, end in ((down, low), (up, high)))
+    scale, zero_point = choose_with(np, low, high, smallest, largest)
+    return scale.astype(np.float32), np.where(both, 0, zero_point).astype(np.int32)

@@ -7,7 +7,7 @@ from .._arguments import as_dim
 from .._core import dtype as dt
 from .._core.errors import not_implemented
 from .._core.registry import Elementwise
-from .._public import named, public
+from .._public import FUNCTIONS, named, public
 from .._tensor import Tensor, apply, as_tensor_value
 from .choosing import choose
 
@@ -82,3 +82,38 @@ def fake_quantize_per_channel_affine(input: Tensor, scale: Tensor, zero_point: T
     shape = [-1 if d == axis else 1 for d in range(input.ndim)]
     made = _faked("channel_cachemask_cpu_type_handling", input, scale.view(shape), zero_point.view(shape), quant_min, quant_max)
     return named(made, "FakeQuantizePerChannelAffineCachemaskBackward0")
+
+
+def _averaged(running: Tensor, now: Tensor, averaging_const: float) -> Tensor:
+    """An average moved towards what is now seen; one that saw nothing yet (infinite) is that."""
+    return FUNCTIONS["where"](running.isinf(), now, running + averaging_const * (now - running))
+
+
+@public(method=False)
+def fused_moving_avg_obs_fake_quant(input: Tensor, observer_on: Tensor, fake_quant_on: Tensor, running_min: Tensor, running_max: Tensor, scale: Tensor,
+                                    zero_point: Tensor, averaging_const: float, quant_min: int, quant_max: int, ch_axis: int, per_row_fake_quant: bool = False,
+                                    symmetric_quant: bool = False) -> Tensor:
+    """Where `observer_on` is 1, moves `running_min` and `running_max` towards the input's ends; where `fake_quant_on` is 1, writes the scale and zero point that
+    follow, and returns the input rounded by them (as it is otherwise). With `per_row_fake_quant` for each index of dimension 0: RuntimeError for another
+    `ch_axis`."""
+    from .._quantized.qparams import choose_moving  # above this file
+    if per_row_fake_quant and ch_axis != 0:
+        raise RuntimeError("Per-channel FakeQuant in fused_moving_avg_obs_fake_quant is only supported on axis == 0")
+    if per_row_fake_quant and scale.numel() not in (0, input.shape[0]):
+        raise RuntimeError("dimensions of scale and zero-point are not consistent with input tensor")
+    if int(observer_on) == 1:
+        seen = input.detach().reshape(input.shape[0] if per_row_fake_quant else 1, -1)
+        for running, now in ((running_min, seen.amin(1)), (running_max, seen.amax(1))):
+            if not running.numel():
+                running.resize_(now.shape).copy_(now)
+            else:
+                running.copy_(_averaged(running, now.reshape(running.shape), averaging_const))
+    if int(fake_quant_on) != 1:
+        return input.clone()
+    found = choose_moving(*[t.detach().reshape(-1).cpu().numpy().astype(np.float64) for t in (running_min, running_max)], quant_min, quant_max, symmetric_quant)
+    for kept, new in zip((scale, zero_point), found):
+        new = as_tensor_value(new, kept.device)
+        (kept if kept.numel() else kept.resize_(new.shape)).copy_(new.reshape(kept.shape))
+    if per_row_fake_quant:
+        return fake_quantize_per_channel_affine(input, scale, zero_point, 0, quant_min, quant_max)
+    return fake_quantize_per_tensor_affine(input, scale, zero_point, quant_min, quant_max)

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..._core import dtype as dt
 from ..._qscheme import SCHEMES
-from ..._quantized.qparams import choose_with
+from ..._quantized.qparams import choose_moving
 from ..._tensor import Tensor
 from ...nn.modules.module import Module
 from ...ops.fake_quantization import fake_quantize_per_channel_affine, fake_quantize_per_tensor_affine
@@ -154,14 +154,8 @@ class FusedMovingAvgObsFakeQuantize(FakeQuantize):
         seen = self.activation_post_process
         seen(x)
         low, high = (t.reshape(-1).cpu().numpy().astype(np.float64) for t in (seen.min_val, seen.max_val))
-        first, last = seen.quant_min, seen.quant_max
-        symmetric = (low < 0) & (high > 0) & (self.is_symmetric_quant and first < 0 < last)
-        down, up = -((last - first) // 2 + 1), (last - first) // 2
-        most = np.maximum(np.abs(low / down), np.abs(high / up))
-        low, high = (np.where(symmetric, (most * n).astype(np.float32), end) for n, end in ((down, low), (up, high)))
-        scale, zero_point = choose_with(np, low, high, first, last)
-        zero_point = np.where(symmetric, 0, zero_point)
-        return tensor(scale.astype(np.float32), device=x.device), tensor(zero_point.astype(np.int32), device=x.device)
+        scale, zero_point = choose_moving(low, high, seen.quant_min, seen.quant_max, self.is_symmetric_quant)
+        return tensor(scale, device=x.device), tensor(zero_point, device=x.device)
 
     def extra_repr(self) -> str:
         """What is on, and the scale."""
