@@ -8,7 +8,7 @@ import pickle
 import uuid
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Any
 
@@ -17,12 +17,12 @@ from ..._serialization import names
 from ..._serialization.pickler import Pickler
 from ..._serialization.tensors import TensorSaver
 from ..._serialization.unpickler import Unpickler
-from ..._tensor import Size, Tensor
+from ..._tensor import Tensor
+from ...futures import Future
 from ...serialization import load, save
-from ..tensor import DTensor, Shard
-from ..tensor._utils import compute_local_shape_and_global_offset
-from ..tensor.placement_types import _StridedShard
-from .metadata import BytesStorageMetadata, ChunkStorageMetadata, Metadata, MetadataIndex, StorageMeta, TensorProperties, TensorStorageMetadata
+from .metadata import Metadata, MetadataIndex, StorageMeta
+from .planner import LoadItemType, LoadPlan, LoadPlanner, ReadItem, SavePlan, SavePlanner, WriteItemType
+from .storage import StorageReader, StorageWriter, WriteResult
 
 __all__ = ["FileSystemReader", "FileSystemWriter"]
 
@@ -41,26 +41,14 @@ class _StorageInfo:
         return {name: x for name, x in self.__dict__.items() if x is not None}
 
 
-def unstrided(tensor: DTensor) -> DTensor:
-    """The tensor in pieces that are one block each."""
-    places = tuple(Shard(p.dim) if isinstance(p, _StridedShard) else p for p in tensor.placements)
-    return tensor if places == tensor.placements else tensor.redistribute(placements=places)
+@dataclass
+class _Files:
+    """What a rank's files may be called, and those of a checkpoint that is there already."""
+    prefix: str
+    old: set[Path]
 
 
-def here(tensor: Tensor, rank: int = 0) -> tuple[Tensor, tuple[int, ...], bool]:
-    """What this rank has of a tensor, where that begins, and whether it is the first to have it."""
-    if not isinstance(tensor, DTensor):
-        return tensor, (0,) * tensor.ndim, rank == 0
-    if any(p.is_partial() for p in tensor.placements):
-        raise ValueError("Any checkpointing related operations are not supported for DTensor with partial placements!")
-    tensor = unstrided(tensor)
-    mesh, places = tensor.device_mesh, tensor.placements
-    _, offset = compute_local_shape_and_global_offset(tensor.shape, mesh, places)
-    first = all(p.is_shard() or me == 0 for p, me in zip(places, mesh.get_coordinate()))
-    return tensor.to_local(), offset, first
-
-
-class FileSystemWriter:
+class FileSystemWriter(StorageWriter):
     """Writes a checkpoint into the folder `path`: one file, or one per entry. What concerns threads and copies ahead changes nothing here."""
 
     def __init__(self, path: str | os.PathLike, single_file_per_rank: bool = True, sync_files: bool = True, thread_count: int = 1,
@@ -90,53 +78,59 @@ class FileSystemWriter:
                           "is found.", stacklevel=2)
         return set(self.path.glob("__*.distcp"))
 
-    def write_entries(self, flat: dict[str, Any], old: set[Path], rank: int = 0) -> dict[MetadataIndex, tuple[Size | None, _StorageInfo]]:
-        """Write what is this rank's of the entries into new files: where it lies, with its size."""
-        found: dict[MetadataIndex, tuple[Size | None, _StorageInfo]] = {}
-        mine: dict[MetadataIndex, Any] = {}
-        for name in sorted(flat, key=lambda name: isinstance(flat[name], Tensor)):  # as PyTorch: tensors after all others
-            if isinstance(flat[name], Tensor):
-                local, offset, first = here(flat[name], rank)
-                if first and (local.numel() or not flat[name].numel()):
-                    mine[MetadataIndex(name, offset)] = local
-            elif rank == 0:
-                mine[MetadataIndex(name)] = flat[name]
-        free = (f"__{rank}_{k}.distcp" for k in itertools.count() if self.path / f"__{rank}_{k}.distcp" not in old)
-        for group in [list(mine)] if self.single_file_per_rank else [[index] for index in mine]:
+    def storage_meta(self) -> StorageMeta:
+        """The folder, and which writing this is."""
+        return StorageMeta(self.path, self.save_id)
+
+    def set_up_storage_writer(self, is_coordinator: bool, *args: Any, **kwargs: Any) -> None:
+        """Begin on a rank."""
+        self.is_coordinator = is_coordinator
+
+    def prepare_local_plan(self, plan: SavePlan) -> SavePlan:
+        """The plan; the coordinator's with the files that are there."""
+        return replace(plan, storage_data=_Files("", self.prepare())) if self.is_coordinator else plan
+
+    def prepare_global_plan(self, plans: list[SavePlan]) -> list[SavePlan]:
+        """Plans with the names of each rank's files."""
+        old = next((p.storage_data.old for p in plans if p.storage_data is not None), set())
+        return [replace(plan, storage_data=_Files(f"__{rank}_", old)) for rank, plan in enumerate(plans)]
+
+    def write_data(self, plan: SavePlan, planner: SavePlanner) -> Future:
+        """Write a plan's items into new files: as PyTorch, tensors after all others."""
+        where: _Files = plan.storage_data
+        items = sorted(plan.items, key=lambda item: item.type is not WriteItemType.BYTE_IO)
+        free = (name for name in (f"{where.prefix}{k}.distcp" for k in itertools.count()) if self.path / name not in where.old)
+        results = []
+        for group in [items] if self.single_file_per_rank else [[item] for item in items]:
             if not group:
                 continue
             file = next(free)
             with open(self.path / file, "wb") as stream:
-                for index in group:
-                    start = stream.tell()
-                    _save_entry(mine[index], stream)
-                    size = mine[index].shape if isinstance(mine[index], Tensor) else None
-                    found[index] = size, _StorageInfo(file, start, stream.tell() - start)
+                for item in group:
+                    start, data = stream.tell(), planner.resolve_data(item)
+                    if isinstance(data, io.BytesIO):
+                        stream.write(data.getbuffer())
+                    else:
+                        _save_tensor(data, stream)
+                    results.append(WriteResult(item.index, stream.tell() - start, _StorageInfo(file, start, stream.tell() - start)))
                 self._to_disk(stream)
-        return found
+        made = Future()
+        made.set_result(results)
+        self._old = where.old
+        return made
 
-    def finish(self, flat: dict[str, Any], planner_data: Any, old: set[Path], found: list[dict]) -> Metadata:
+    def finish(self, metadata: Metadata, results: list[list[WriteResult]]) -> None:
         """Write `.metadata` of what all ranks wrote, then remove the files of a checkpoint that was there: at any time the old one or the new one is
         whole."""
-        made = Metadata({}, planner_data, {}, StorageMeta(self.path, self.save_id), _VERSION)
-        chunks: dict[str, list[ChunkStorageMetadata]] = {name: [] for name in flat}
-        for of_rank in found:
-            for index, (size, where) in of_rank.items():
-                if size is not None:
-                    index = MetadataIndex(index.fqn, index.offset, len(chunks[index.fqn]))
-                    chunks[index.fqn].append(ChunkStorageMetadata(Size(index.offset), size))
-                made.storage_data[index] = where
-        for name, value in flat.items():
-            made.state_dict_metadata[name] = TensorStorageMetadata(TensorProperties.create_from_tensor(value), value.size(), chunks[name]) \
-                if isinstance(value, Tensor) else BytesStorageMetadata()
+        metadata.storage_data = {result.index: result.storage_data for of_rank in results for result in of_rank}
+        metadata.storage_meta, metadata.version = self.storage_meta(), _VERSION
         with open(self.path / ".metadata.tmp", "wb") as stream:
             saver = TensorSaver()
-            Pickler(stream, 4, saver.persistent_id, saver.reduce).dump(made)
+            Pickler(stream, 4, saver.persistent_id, saver.reduce).dump(metadata)
             self._to_disk(stream)
         os.replace(self.path / ".metadata.tmp", self.path / ".metadata")
-        for file in old:
+        for file in self._old:
             file.unlink()
-        return made
 
     def _to_disk(self, stream: IO[bytes]) -> None:
         stream.flush()
@@ -144,17 +138,16 @@ class FileSystemWriter:
             os.fsync(stream.fileno())
 
 
-def _save_entry(value: Any, stream: IO[bytes]) -> None:
+def _save_tensor(value: Tensor, stream: IO[bytes]) -> None:
     data = io.BytesIO()
-    if isinstance(value, Tensor):
-        value = value.detach().cpu()
-        if value.untyped_storage().nbytes() != value.numel() * value.dtype.itemsize:
-            value = value.clone()
+    value = value.detach().cpu()
+    if value.untyped_storage().nbytes() != value.numel() * value.dtype.itemsize:
+        value = value.clone()
     save(value, data)
     stream.write(data.getbuffer())
 
 
-class FileSystemReader:
+class FileSystemReader(StorageReader):
     """Reads a checkpoint that was written into the folder `path`, by one rank or by many."""
 
     def __init__(self, path: str | os.PathLike) -> None:
@@ -183,7 +176,7 @@ class FileSystemReader:
         self._metadata = found
         return found
 
-    def _entry(self, index: MetadataIndex, weights_only: bool) -> Any:
+    def _bytes(self, index: MetadataIndex) -> io.BytesIO:
         where = self._metadata.storage_data[index]
         if getattr(where, "transform_descriptors", None):
             raise NotImplementedError(f"{index.fqn} was written through {where.transform_descriptors}, which torchlike does not have")
@@ -192,11 +185,45 @@ class FileSystemReader:
             raise pickle.UnpicklingError(f"the metadata leads out of the checkpoint's folder: {where.relative_path}")
         with open(file, "rb") as stream:
             stream.seek(where.offset)
-            return load(io.BytesIO(stream.read(where.length)), map_location="cpu", weights_only=weights_only)
+            return io.BytesIO(stream.read(where.length))
 
-    def read_object(self, name: str) -> Any:
-        """An entry that is no tensor."""
-        return self._entry(MetadataIndex(name), False)
+    def _entry(self, index: MetadataIndex) -> Tensor:
+        """A block."""
+        return load(self._bytes(index), map_location="cpu", weights_only=True)
+
+    def set_up_storage_reader(self, metadata: Metadata, is_coordinator: bool, *args: Any, **kwargs: Any) -> None:
+        """Begin on a rank."""
+        self._metadata = metadata
+
+    def prepare_local_plan(self, plan: LoadPlan) -> LoadPlan:
+        """The plan as it is."""
+        return plan
+
+    def prepare_global_plan(self, plans: list[LoadPlan]) -> list[LoadPlan]:
+        """The plans as they are."""
+        return plans
+
+    def read_data(self, plan: LoadPlan, planner: LoadPlanner) -> Future:
+        """Read a plan's items, each block once."""
+        by_block: dict[MetadataIndex, list[ReadItem]] = {}
+        for item in plan.items:
+            by_block.setdefault(item.storage_index, []).append(item)
+        for index, items in by_block.items():
+            block = None
+            for item in items:
+                if item.type is LoadItemType.BYTE_IO:
+                    planner.load_bytes(item, self._bytes(index))
+                    continue
+                block = self._entry(index) if block is None else block
+                part = block[tuple(slice(o, o + n) for o, n in zip(item.storage_offsets, item.lengths))]
+                target = planner.resolve_tensor(item).detach()
+                if target.size() != part.size():
+                    raise AssertionError(f"req {item.storage_index} mismatch sizes {target.size()} vs {part.size()}")
+                target.copy_(part)
+                planner.commit_tensor(item, target)
+        made = Future()
+        made.set_result(None)
+        return made
 
     def read_tensor(self, name: str, begin: Sequence[int] | None = None, size: Sequence[int] | None = None) -> Tensor:
         """A tensor, or the part of it that begins at `begin`, put together from its blocks."""
@@ -206,7 +233,7 @@ class FileSystemReader:
         for chunk in about.chunks:
             common = [(max(a, b), min(a + m, b + n)) for a, m, b, n in zip(begin, size, chunk.offsets, chunk.sizes)]
             if all(first < end for first, end in common):
-                block = self._entry(MetadataIndex(name, chunk.offsets), True)
+                block = self._entry(MetadataIndex(name, chunk.offsets))
                 if tuple(block.shape) == tuple(size) and tuple(chunk.offsets) == tuple(begin):
                     return block
                 made[tuple(slice(first - o, end - o) for (first, end), o in zip(common, begin))] = \

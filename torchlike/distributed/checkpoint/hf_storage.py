@@ -8,8 +8,9 @@ from typing import Any
 
 from ..._tensor import Size, Tensor
 from ._safetensors import header_of, kind_of, packed, unpacked
-from .filesystem import FileSystemReader, FileSystemWriter, _StorageInfo, here
+from .filesystem import FileSystemReader, FileSystemWriter, _StorageInfo
 from .metadata import ChunkStorageMetadata, Metadata, MetadataIndex, StorageMeta, TensorProperties, TensorStorageMetadata
+from .planner_helpers import here
 
 __all__ = ["HuggingFaceStorageReader", "HuggingFaceStorageWriter"]
 
@@ -32,7 +33,8 @@ class HuggingFaceStorageWriter(FileSystemWriter):
         self.path.mkdir(parents=True, exist_ok=True)
         return set()
 
-    def write_entries(self, flat: dict[str, Any], old: set[Path], rank: int = 0) -> dict[MetadataIndex, tuple[Size | None, _StorageInfo]]:
+    def write_entries(self, flat: dict[str, Any], rank: int = 0) -> dict[MetadataIndex, tuple[Size | None, _StorageInfo]]:
+        """Write what is this rank's of a flat state, without a plan: the pieces of a tensor may have to be gathered first."""
         numbers = self.fqn_to_index_mapping
         files: dict[str, dict[str, tuple[Tensor, tuple[int, ...]]]] = {}
         for name, value in flat.items():
@@ -56,14 +58,14 @@ class HuggingFaceStorageWriter(FileSystemWriter):
                 found[MetadataIndex(name, offset)] = t.shape, _StorageInfo(file, 0, t.numel() * t.dtype.itemsize)
         return found
 
-    def finish(self, flat: dict[str, Any], planner_data: Any, old: set[Path], found: list[dict]) -> Metadata | None:
+    def finish_entries(self, found: list[dict]) -> None:
+        """Write which file has what, or make whole files of pieces."""
         if self.save_distributed:
             if self.enable_consolidation:
                 consolidated(self.path, Path(self.consolidated_output_path), self.fqn_to_index_mapping)
-            return None
+            return
         where = {index.fqn: (at.relative_path, at.length) for of_rank in found for index, (_, at) in of_rank.items()}
         _write_index(self.path, where)
-        return None
 
 
 def _write_index(folder: Path, where: dict[str, tuple[str, int]]) -> None:
@@ -109,5 +111,5 @@ class HuggingFaceStorageReader(FileSystemReader):
         self._metadata = found
         return found
 
-    def _entry(self, index: MetadataIndex, weights_only: bool) -> Tensor:
+    def _entry(self, index: MetadataIndex) -> Tensor:
         return unpacked(self._metadata.storage_data[index], index.fqn)

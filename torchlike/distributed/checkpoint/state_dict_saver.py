@@ -15,9 +15,12 @@ from ._nesting import flatten
 from .api import CheckpointException, on_this_rank
 from .default_planner import DefaultSavePlanner
 from .filesystem import FileSystemWriter
+from .hf_storage import HuggingFaceStorageWriter
 from .metadata import Metadata
+from .planner import SavePlan, SavePlanner
 from .staging import AsyncStager, DefaultStager, StagingOptions
 from .stateful import Stateful
+from .storage import StorageWriter
 
 __all__ = ["AsyncCheckpointerType", "AsyncSaveResponse", "async_save", "save", "save_state_dict"]
 
@@ -43,16 +46,16 @@ def states_of(state_dict: dict[str, Any]) -> dict[str, Any]:
     return {key: x.state_dict() if isinstance(x, Stateful) else x for key, x in state_dict.items()}
 
 
-def save(state_dict: dict[str, Any], *, checkpoint_id: str | os.PathLike | None = None, storage_writer: FileSystemWriter | None = None,
-         planner: DefaultSavePlanner | None = None, process_group: Any = None, no_dist: bool = False, use_collectives: bool = True) -> Metadata:
+def save(state_dict: dict[str, Any], *, checkpoint_id: str | os.PathLike | None = None, storage_writer: StorageWriter | None = None,
+         planner: SavePlanner | None = None, process_group: Any = None, no_dist: bool = False, use_collectives: bool = True) -> Metadata:
     """Write a nested state into a folder, from which one process or many can load it."""
     warn_alone("save", no_dist)
     writer = storage(storage_writer, checkpoint_id, FileSystemWriter)
     return _write(states_of(state_dict), writer, planner, no_dist, process_group)
 
 
-def _write(state_dict: dict[str, Any], writer: FileSystemWriter, planner: DefaultSavePlanner | None, no_dist: bool, group: Any) -> Metadata:
-    """Every rank writes its pieces of DTensors, and rank 0 everything else; then rank 0 writes where all of it lies."""
+def agreement(no_dist: bool, group: Any) -> tuple[int, Callable]:
+    """This process's rank, and what runs a step on all ranks."""
     alone = no_dist or not groups.is_initialized() or groups.get_world_size(group) == 1
     rank = 0 if alone else groups.get_rank(group)
 
@@ -70,11 +73,32 @@ def _write(state_dict: dict[str, Any], writer: FileSystemWriter, planner: Defaul
             if isinstance(x, CheckpointException):
                 raise x
         return found
-    opened = planner is None or planner.flatten_state_dict
-    flat, paths = on_this_rank("plan", flatten, state_dict) if opened else (dict(state_dict), None)
-    old = agreed("plan", lambda: writer.prepare() if rank == 0 else None)[0]
-    found = agreed("write", writer.write_entries, flat, old, rank)
-    return agreed("write", lambda: writer.finish(flat, paths, old, found) if rank == 0 else None)[0]
+    return rank, agreed
+
+
+def _write(state_dict: dict[str, Any], writer: StorageWriter, planner: SavePlanner | None, no_dist: bool, group: Any) -> Metadata:
+    """Every rank plans what it would write, rank 0 who writes what; then rank 0 writes where all of it lies."""
+    rank, agreed = agreement(no_dist, group)
+    planner, first = planner or DefaultSavePlanner(), rank == 0
+    if isinstance(writer, HuggingFaceStorageWriter):
+        flat = on_this_rank("plan", flatten, state_dict)[0] if getattr(planner, "flatten_state_dict", True) else dict(state_dict)
+        agreed("plan", lambda: writer.prepare() if first else None)
+        found = agreed("write", writer.write_entries, flat, rank)
+        return agreed("write", lambda: writer.finish_entries(found) if first else None)[0]
+
+    def local() -> SavePlan:
+        planner.set_up_planner(state_dict=state_dict, storage_meta=writer.storage_meta(), is_coordinator=first)
+        writer.set_up_storage_writer(first)
+        return writer.prepare_local_plan(planner.create_local_plan())
+    plans = agreed("plan", local)
+
+    def whole() -> tuple:
+        made, metadata = planner.create_global_plan(plans)
+        return writer.prepare_global_plan(made), metadata
+    plans, metadata = agreed("plan", lambda: whole() if first else None)[0]
+    results = agreed("write", lambda: writer.write_data(planner.finish_plan(plans[rank]), planner).wait())
+    agreed("write", lambda: writer.finish(metadata=metadata, results=results) if first else None)
+    return metadata
 
 
 class AsyncCheckpointerType(Enum):
@@ -92,8 +116,8 @@ class AsyncSaveResponse:
     upload_completion: Future
 
 
-def async_save(state_dict: dict[str, Any], *, checkpoint_id: str | os.PathLike | None = None, storage_writer: FileSystemWriter | None = None,
-               planner: DefaultSavePlanner | None = None, process_group: Any = None,
+def async_save(state_dict: dict[str, Any], *, checkpoint_id: str | os.PathLike | None = None, storage_writer: StorageWriter | None = None,
+               planner: SavePlanner | None = None, process_group: Any = None,
                async_checkpointer_type: AsyncCheckpointerType = AsyncCheckpointerType.THREAD, async_stager: AsyncStager | None = None,
                no_dist: bool = False, use_collectives: bool = True) -> Future | AsyncSaveResponse:
     """`save` in a thread of its own, of the tensors as they are now (as `async_stager` copies them). The result of the Future is the metadata; an
@@ -118,8 +142,8 @@ def async_save(state_dict: dict[str, Any], *, checkpoint_id: str | os.PathLike |
     return AsyncSaveResponse(done, made)
 
 
-def save_state_dict(state_dict: dict[str, Any], storage_writer: FileSystemWriter, process_group: Any = None, coordinator_rank: int = 0, no_dist: bool = False,
-                    planner: DefaultSavePlanner | None = None) -> Metadata:
+def save_state_dict(state_dict: dict[str, Any], storage_writer: StorageWriter, process_group: Any = None, coordinator_rank: int = 0, no_dist: bool = False,
+                    planner: SavePlanner | None = None) -> Metadata:
     """The older form of `save`, for a state without objects that save themselves."""
     warnings.warn("`save_state_dict` is deprecated and will be removed in future versions.Please use `save` instead.", FutureWarning, stacklevel=2)
     storage_writer.reset()
