@@ -18,7 +18,7 @@ MODULES = "torch._dynamo,torch.distributed.checkpoint.state_dict,torch.distribut
 def test_the_same_over_processes(subject, oracle, tmp_path):
     """Collectives, training, DTensors and models; and what needs no other process."""
     programs = [(PROGRAMS / f"{name}.py", count) for name, count in (
-        ("collectives", 4), ("functional_collectives", 2), ("counted_collectives", 2), ("data_parallel", 2), ("averaged_models", 4),
+        ("collectives", 4), ("functional_collectives", 2), ("counted_collectives", 2), ("outside_of_the_mesh", 2), ("data_parallel", 2), ("averaged_models", 4),
         ("dtensors", 2), ("sharded_modules", 2), ("sharded_units", 2), ("sharded_units", 1),
         ("parallel_layers", 2), ("sharded_and_parallel", 4),
         ("world_of_one", 0), ("mesh_of_one", 0), ("jit_and_fx_marks", 0), ("hub", 0))]

@@ -34,6 +34,8 @@ def distribute_tensor(tensor: Tensor, device_mesh: DeviceMesh | None = None, pla
                              "`redistribute` instead?")
         return tensor
     local = tensor.detach()
+    if mesh.get_coordinate() is None:
+        return marked(local.new_empty(0), mesh, found, tensor.shape).requires_grad_(tensor.requires_grad)
     for i, p in enumerate(found):
         local = _share(local, p, mesh, i, src_data_rank)
     if local._storage is not None and not all(p.is_replicate() for p in found):

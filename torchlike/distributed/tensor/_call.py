@@ -6,9 +6,10 @@ from typing import Any
 
 from ..._functions import torch
 from ..._tensor import Tensor
+from ...autograd.function import Function
 from ...overrides import DisableTorchFunctionSubclass
 from ...utils._pytree import tree_leaves, tree_map_only
-from ._dtensor import DTensor, marked, operand, placed_piece
+from ._dtensor import DTensor, marked, operand, piece, placed_piece
 from ._layout import Placements
 from .placement_types import Partial, Replicate, Shard, _StridedShard
 
@@ -86,3 +87,37 @@ def without(placements: Placements, dims: Sequence[int] | None, partial: bool = 
     """Placements in which these dimensions (None: all) are not cut, and nothing is a term unless `partial`."""
     return tuple(Replicate() if isinstance(p, Shard) and (dims is None or p.dim in dims) or isinstance(p, Partial) and not partial else p
                  for p in placements)
+
+
+class OutsideCall(Call):
+    """The same on a rank outside of the mesh, whose local tensors hold nothing (of a number, zero): only shapes and placements are found."""
+
+    def on(self, place: Any, args: Sequence[Any] | None = None) -> Any:
+        """The call on tensors without data that have the whole's shapes."""
+        return super().on(lambda t: torch.empty(t._global, dtype=t.dtype, device="meta"))
+
+    def locally(self, wanted: Any, out: Placements, shape: Any = None, args: Sequence[Any] | None = None) -> Any:
+        """The result as `out` says."""
+        return self.first if self.inplace else self.results(self.on(None), out)
+
+    def results(self, made: Any, out: Placements, shapes: Sequence[Any] | None = None) -> Any:
+        """Results that hold nothing."""
+        found = [t for t in tree_leaves(made) if isinstance(t, Tensor)]
+        with DisableTorchFunctionSubclass():
+            left = iter(_Nothing.apply([(tuple(t.shape), t.dtype) for t in found], self.mesh.device_type, *[piece(t) for t in self.tensors]))
+        return tree_map_only(Tensor, lambda t: marked(next(left), self.mesh, out, t._aval.shape), made)
+
+
+class _Nothing(Function):
+    """What results hold on a rank outside of the mesh, in the graph of what they come from."""
+
+    @staticmethod
+    def forward(ctx: Any, about: list, device: str, *given: Tensor) -> tuple:
+        ctx.given = [(tuple(t._aval.shape), t.dtype) for t in given]
+        made = tuple([torch.zeros(shape and (0,), dtype=dtype, device=device) for shape, dtype in about])
+        ctx.mark_non_differentiable(*[t for t in made if not t.is_floating_point()])
+        return made
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple:
+        return None, None, *[torch.zeros(shape, dtype=dtype) for shape, dtype in ctx.given]

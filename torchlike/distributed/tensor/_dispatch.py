@@ -13,7 +13,7 @@ from ..._tensor import Tensor
 from ...overrides import DisableTorchFunctionSubclass, qualified_name
 from ...utils._pytree import tree_leaves, tree_map_only
 from . import _lookups, _losses, _pointwise, _products, _reductions, _views
-from ._call import _STRIDES_KEPT, Call, replicated
+from ._call import _STRIDES_KEPT, Call, OutsideCall, replicated
 from ._dtensor import DTensor, gradient_placements, marked, piece, placed_piece
 from ._layout import moved
 from ._registered import OWN_RULES
@@ -63,7 +63,8 @@ def _dispatch(cls: type, func: Callable, types: Any, args: tuple = (), kwargs: d
     if name in _HOOKS:
         return _HOOKS[name](func, *args, **kwargs)
     args, kwargs = _all_spread(name, args, kwargs)
-    call = Call(func, name, args, kwargs)
+    first = next(x for x in tree_leaves((args, kwargs)) if isinstance(x, DTensor))
+    call = (Call if first._mesh.get_coordinate() is not None else OutsideCall)(func, name, args, kwargs)
     if name.startswith("_foreach_"):
         return _pointwise.each(call) if len(call.tensors) > sum(isinstance(a, (list, tuple)) for a in args) else _one_each(call)
     rule = OWN_RULES.get(name) or RULES.get(name)
@@ -100,6 +101,8 @@ def _all_spread(name: str, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
 def _whole(call: Call) -> Any:
     """The call with whole tensors; what it writes is written into the pieces."""
     everywhere = replicated(call)
+    if isinstance(call, OutsideCall):
+        return call.locally(None, everywhere)
     written = [call.first] if call.inplace or call.name in ("__setitem__",) else []
     given = call.kwargs.get("out")
     written += [t for t in tree_leaves(given) if isinstance(t, DTensor)]
@@ -139,7 +142,9 @@ def _backward(func: Callable, d: DTensor, gradient: Tensor | None = None, *args:
 
 
 def _local(func: Callable, d: DTensor, *args: Any, **kwargs: Any) -> Any:
-    """item, bool, float: of the local tensor, of a sum's term too, as in torch."""
+    """item, bool, float: of the local tensor, of a sum's term too, as in torch. RuntimeError on a rank outside of the mesh, which has none."""
+    if d._mesh.get_coordinate() is None:
+        raise RuntimeError("Cannot cast None to number")
     with DisableTorchFunctionSubclass():
         return func(piece(d), *args, **kwargs)
 

@@ -14,6 +14,7 @@ from ..._tensor import Size, Tensor, _new
 from ...autograd.function import Function
 from ...overrides import override
 from ..device_mesh import DeviceMesh, current_mesh
+from ._dtensor_spec import DTensorSpec, TensorMeta
 from ._layout import Placements, checked, moved
 from ._moves import Spread
 from .placement_types import Partial, Placement, Replicate, Shard
@@ -25,6 +26,15 @@ class DTensor(Tensor):
     _plain = True  # what the engine makes of one is a local tensor
     _operators: ClassVar[dict[str, Callable]] = {}  # a program's own rules for operators, by their names
     _handle: ClassVar[Callable]  # the __torch_function__ that the first DTensor switches on
+
+    def __new__(cls, local_tensor: Tensor | None = None, spec: DTensorSpec | None = None, *, requires_grad: bool = False) -> DTensor:
+        if spec is None:
+            return super().__new__(cls)
+        meta = spec._meta()
+        return marked(local_tensor.detach(), spec.mesh, spec.placements, meta.shape).requires_grad_(requires_grad)
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        """Everything is done by then."""
 
     @staticmethod
     def from_local(local_tensor: Tensor, device_mesh: DeviceMesh | None = None, placements: Sequence[Placement] | None = None, *,
@@ -41,6 +51,8 @@ class DTensor(Tensor):
             for i, p in enumerate(found):
                 if isinstance(p, Shard):
                     shape[p.dim] *= mesh.size(i)
+        if mesh.get_coordinate() is None:
+            return marked(local_tensor.detach().new_empty(0), mesh, found, shape).requires_grad_(local_tensor.requires_grad)
         made = _FromLocal.apply(local_tensor, mesh, found, grad_placements, shape)
         made._base = made._several = None  # not a view: it may be written, where the local tensor is a leaf, too
         return marked(made, mesh, found, shape)
@@ -75,6 +87,11 @@ class DTensor(Tensor):
     @property
     def _local_tensor(self) -> Tensor:
         return self._alias()
+
+    @property
+    def _spec(self) -> DTensorSpec:
+        """The mesh, the placements and the whole's shape, strides and dtype."""
+        return DTensorSpec(self._mesh, self._placements, TensorMeta(self._global, tuple(self.stride()), self.dtype))
 
     @property
     def device_mesh(self) -> DeviceMesh:

@@ -41,7 +41,9 @@ def extent(shape: Sequence[int], mesh: DeviceMesh, placements: Sequence[Placemen
 
 
 def local_shape(shape: Sequence[int], mesh: DeviceMesh, placements: Sequence[Placement]) -> tuple[int, ...]:
-    """The shape of this rank's piece."""
+    """The shape of this rank's piece; of a rank outside of the mesh (0,)."""
+    if mesh.get_coordinate() is None:
+        return (0,)
     return tuple(extent(shape, mesh, placements, d) for d in range(len(shape)))
 
 
@@ -66,7 +68,7 @@ def _regrouped(local: Tensor, dim: int, outer: int, inner: int) -> Tensor:
 
 def moved(local: Tensor, shape: Sequence[int], mesh: DeviceMesh, old: Placements, new: Placements) -> Tensor:
     """This rank's local tensor under new placements; differentiable."""
-    if old == new:
+    if old == new or mesh.get_coordinate() is None:
         return local
     now, dims = list(old), _disturbed(old, new)
     for i in reversed(dims):

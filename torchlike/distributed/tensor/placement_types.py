@@ -3,6 +3,9 @@ from __future__ import annotations
 
 import dataclasses
 
+from ..._public import FUNCTIONS
+from ..._tensor import Tensor
+
 __all__ = ["Partial", "Placement", "Replicate", "Shard"]
 
 
@@ -48,6 +51,20 @@ class Shard(Placement):
     def _local_shard_size_and_offset(self, curr_local_size: int, num_chunks: int, rank: int) -> tuple[int, int]:
         """The older name of local_shard_size_and_offset (transformers)."""
         return share(curr_local_size, num_chunks, rank)
+
+    def _split_tensor(self, tensor: Tensor, num_chunks: int, *, with_padding: bool = True, contiguous: bool = True) -> tuple[list[Tensor], list[int]]:
+        """The pieces of a tensor, as many as there are ranks. `with_padding`: all as long as the first, by zeros behind, and by how many each."""
+        if self.dim > tensor.ndim:
+            raise AssertionError(f"Sharding dim {self.dim} greater than tensor ndim {tensor.ndim}")
+        sizes = pieces(tensor.shape[self.dim], num_chunks)
+        parts = list(tensor.split(sizes, self.dim))
+        if contiguous:
+            parts = [part.contiguous() for part in parts]
+        if not with_padding:
+            return parts, []
+        missing = [sizes[0] - n for n in sizes]
+        behind = [0, 0] * (tensor.ndim - self.dim - 1) + [0]
+        return [FUNCTIONS["constant_pad_nd"](part, [*behind, n]) if n else part for part, n in zip(parts, missing)], missing
 
     def __str__(self) -> str:
         return f"S({self.dim})"
