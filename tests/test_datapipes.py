@@ -280,3 +280,40 @@ def test_loader(subject, oracle, workers):
             del kept
         return out
     assert facts(subject) == facts(oracle)
+
+
+def _two(a, b):
+    return a, b
+
+
+def test_helpers_of_files(oracle, subject, tmp_path):
+    """datapipes.utils.common: names, streams, checks."""
+    for name in ("a.txt", "b.jpg"):
+        (tmp_path / name).write_text(name)
+
+    class Stream:
+        closed = False
+
+        def read(self):
+            return "ab"
+
+        def close(self):
+            type(self).closed = True
+
+    def facts(torch):
+        common = importlib.import_module(f"{torch.__name__}.utils.data.datapipes.utils.common")
+        Stream.closed = False
+        stream = common.StreamWrapper(Stream())
+        found = [[name in dir(stream) for name in ("read", "close", "nothing")], stream.read()]
+        del stream
+        found += [Stream.closed, sorted(common.get_file_pathnames_from_root(str(tmp_path), "*.txt")),
+                  sorted(common.get_file_pathnames_from_root(str(tmp_path), ["*.txt", "*.jpg"], abspath=True)),
+                  [(path, data.read()) for path, data in common.get_file_binaries_from_pathnames([str(tmp_path / "a.txt")], "b")],
+                  outcome(lambda: list(common.get_file_binaries_from_pathnames([3], "b"))),
+                  [common.match_masks("a.txt", masks) for masks in ("*.txt", ["*.j", "*.t"], "")]]
+        for bad in (("a",), 3, (3, 3), ("a", "b")):
+            found.append(outcome(lambda bad=bad: common.validate_pathname_binary_tuple(bad)))
+        for columns in (None, 0, [0, 1], [0, 1, 2]):
+            found.append(outcome(lambda columns=columns: common.validate_input_col(_two, columns)))
+        return found
+    assert facts(subject) == facts(oracle)

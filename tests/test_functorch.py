@@ -202,6 +202,7 @@ def _package(torch, name):
 @same
 def test_rearrange(torch):
     rearrange = _package(torch, "einops").rearrange
+    assert rearrange is import_module(f"{torch.__name__}.func").rearrange
     x = torch.arange(24.).reshape(2, 3, 4)
     good = [("a b c -> b c a", {}), ("a b c -> a (c b)", {}), ("a (b1 b2) c -> b1 a b2 c", {"b1": 3}), ("... c -> c ...", {}),
             ("a ... -> (...) a", {}), ("a ... -> (a ...)", {}), ("a b c -> a 1 b () c 1", {}), ("a b (c1 c2)->c2 a   b c1", {"c1": 2, "c2": 2})]

@@ -94,6 +94,9 @@ class StreamWrapper:
     def __getattr__(self, name: str) -> Any:
         return getattr(self.__dict__["file_obj"], name)
 
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *dir(self.file_obj)})
+
     def close(self, *args: Any, **kwargs: Any) -> None:
         """Close the file, and the one it came from after the last of its children."""
         if self.closed:

@@ -1,7 +1,6 @@
 """Files: their names, opened, and what is in them."""
 from __future__ import annotations
 
-import fnmatch
 import os
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
@@ -10,6 +9,7 @@ from typing import Any
 from .._common import StreamWrapper
 from .._decorator import functional_datapipe
 from ..datapipe import IterDataPipe
+from ..utils.common import match_masks
 from .utils import IterableWrapperIterDataPipe
 
 __all__ = ["FileListerIterDataPipe", "FileOpenerIterDataPipe", "StreamReaderIterDataPipe"]
@@ -35,8 +35,7 @@ class FileListerIterDataPipe(_OfToldLength):
         self.masks, self.recursive, self.abspath, self.non_deterministic, self.length = masks, recursive, abspath, non_deterministic, length
 
     def _wanted(self, name: str) -> bool:
-        masks = [self.masks] if isinstance(self.masks, str) else self.masks
-        return not self.masks or any(fnmatch.fnmatch(name, mask) for mask in masks)
+        return match_masks(name, self.masks)
 
     def __iter__(self) -> Iterator[str]:
         for root in self.datapipe:

@@ -1,0 +1,2 @@
+"""What pipes of files are made of."""
+from . import common  # noqa: F401
