@@ -198,3 +198,18 @@ def test_kernels_asked_for(torch):
     relu = torch.library.get_kernel("aten::relu", torch._C.DispatchKey.CPU)
     return (ops.f(torch.ones(2)), relu.call_boxed(cpu, torch.tensor([-1.0, 2.0])), words(torch.library.get_kernel, "kernels::none", "CPU"),
             words(torch.library.get_kernel, f"{space}::f", "Nonsense"), type(old).__name__.lstrip("_"))
+
+
+@same
+def test_numbers_of_tensors(torch):
+    """A tensor of one element stands for a float, int or bool, not for a Scalar."""
+    kinds = ("float", "int", "bool", "Scalar", "float?")
+    library, ops, space = _defined(torch, *(f"f{i}(Tensor x, {kind} a) -> Tensor" for i, kind in enumerate(kinds)))
+    found = []
+    for i, kind in enumerate(kinds):
+        seen = []
+        library.impl(f"f{i}", lambda x, a, seen=seen: seen.append((type(a).__name__, a)) or x.clone(), "CPU")
+        for value in (torch.tensor(2.5), torch.tensor(3), torch.tensor([2.5]), torch.tensor([1.0, 2.0]), 3, 2.5, True):
+            seen.clear()
+            found.append((kind, error(getattr(ops, f"f{i}"), torch.ones(1), value), list(seen)))
+    return found

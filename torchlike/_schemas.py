@@ -54,6 +54,9 @@ def _arguments(schema: str) -> list[Argument]:
     return found
 
 
+_CASTS = {"int": int, "SymInt": int, "float": float, "bool": bool}
+
+
 class Mismatch(Exception):
     """A value that a parameter does not take."""
 
@@ -77,14 +80,18 @@ def converted(kind: str, x: Any) -> Any:
         return [converted(listed[1], y) for y in x]
     if kind == "Tensor" and not isinstance(x, Tensor) or kind == "str" and not isinstance(x, str):
         raise Mismatch
+    if isinstance(x, Tensor) and kind in _CASTS:  # of one element
+        if x.numel() != 1:
+            raise Mismatch
+        return _CASTS[kind](x.reshape(()))
     if kind in ("int", "SymInt"):
         return x if x.__class__ is int else _number(x, int, "__index__")
     if kind == "float":
         return x if x.__class__ is float else _number(x, float, "__float__")
     if kind == "bool":
-        return _number(x, bool, "__index__")
-    if kind == "Scalar":
-        return _number(x, lambda x: x, "__float__") if not isinstance(x, complex) else x
+        return _number(x, bool, "__float__")
+    if kind == "Scalar" and not isinstance(x, (int, float, complex)):
+        raise Mismatch
     return x
 
 

@@ -1,4 +1,6 @@
 """DTensors on a rank that is not in their mesh, and DTensorSpec. Rank 0 prints."""
+import warnings
+
 import torch
 import torch.distributed as dist
 import torch.distributed.tensor as tensors
@@ -59,11 +61,15 @@ say("spec", lambda: (str(spec), str(DTensorSpec(whole, (Replicate(),))), spec.sh
 say("equal specs", lambda: (spec == DTensorSpec(whole, (Shard(0),), tensor_meta=meta), hash(spec) == hash(DTensorSpec(whole, (Shard(0),), tensor_meta=meta)),
                             spec == DTensorSpec(whole, (Shard(0),)), spec == DTensorSpec(whole, (Replicate(),), tensor_meta=meta)))
 say("of a spec", lambda: [DTensor(x, spec, requires_grad=True), DTensor(x, spec, requires_grad=False)])
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    say("of a spec and a leaf", lambda: DTensor(x.clone().requires_grad_(), spec, requires_grad=False))
+say("warned", lambda: [str(w.message).split(" (Trig")[0] for w in caught])
 say("the spec of one", lambda: (str(distribute_tensor(x, whole, [Shard(0)])._spec), distribute_tensor(x, whole, [Shard(0)])._spec.tensor_meta))
 say("dim_map", lambda: (DTensorSpec.from_dim_map(whole, [-1, 0], [], tensor_meta=meta).placements, DTensorSpec.from_dim_map(whole, [-1, -1], [0]).placements))
 say("no tensor", lambda: DTensorSpec(whole, (Shard(0),)).shape)
 say("no tensor", lambda: spec.shallow_copy_with_tensor_meta(None))
-for n in (1, 4, 5, 8):
+for n in (0, 1, 4, 5, 8):
     say(f"pieces of {n}", lambda n=n: [([tuple(part.shape) for part in parts], missing) for parts, missing in (
         Shard(0)._split_tensor(torch.arange(float(n)), 4, with_padding=pad, contiguous=True) for pad in (True, False))])
 dist.barrier()

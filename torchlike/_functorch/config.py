@@ -1,4 +1,4 @@
-"""Settings of torch._functorch. There is no AOTAutograd: they keep what they are given, so that programs can set them."""
+"""Settings of torch._functorch. `aot_function` asks none of them: they keep what they are given, so that programs can set them."""
 import os as _os
 import sys as _sys
 from pathlib import Path as _Path

@@ -5,6 +5,7 @@ What a program asks of it (its shape, operations) goes through `__torch_function
 """
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
@@ -31,6 +32,8 @@ class DTensor(Tensor):
         if spec is None:
             return super().__new__(cls)
         meta = spec._meta()
+        if local_tensor.requires_grad and not requires_grad:
+            warnings.warn("To construct DTensor from torch.Tensor, it's recommended to use local_tensor.detach() and make requires_grad consistent.", stacklevel=2)
         return marked(local_tensor.detach(), spec.mesh, spec.placements, meta.shape).requires_grad_(requires_grad)
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

@@ -2,6 +2,7 @@
 from typing import Any
 
 from ....fx.graph_module import GraphModule
+from ... import config  # noqa: F401
 from ...aot_autograd import aot_function, aot_module, aot_module_simplified, make_boxed_compiler, make_boxed_func
 from ...partitioners import default_partition, min_cut_rematerialization_partition
 
