@@ -106,7 +106,7 @@ class Kernels(dict):
     def for_device(self, kind: str, args: tuple, kwargs: dict) -> Callable | None:
         """The kernel for a kind of device, else that of all devices; None where there is none."""
         key = kind
-        if any(name.startswith(("Quantized", "Sparse")) for name in self):
+        if self.layered and any(name.startswith(("Quantized", "Sparse")) for name in self):
             layout = _layout(args, kwargs)
             key = f"{layout}{kind.upper()}" if layout else kind
         if not kind and "BackendSelect" in self:
