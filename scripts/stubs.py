@@ -310,7 +310,7 @@ def of_tensor() -> str:
                 returns = stub.lines[-2].rpartition(" -> ")[2].rstrip(":")
                 stub.lines.append(f"    @{name}.setter")
                 stub.lines.append(f"    def {name}(self, value: {returns}) -> None: ...")
-        elif isinstance(raw, types.FunctionType) and name not in _LEFT:
+        elif isinstance(raw := getattr(raw, "__wrapped__", raw), types.FunctionType) and name not in _LEFT:
             stub.function(name, raw, "    ", True, kind)
     return stub.text()
 

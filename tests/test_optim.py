@@ -7,6 +7,8 @@ import io
 import pickle
 import warnings
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
@@ -618,9 +620,35 @@ def test_optax_learning_rate_follows_a_schedule(subject):
         np.testing.assert_array_equal(a.numpy(), b.numpy())
 
 
+def _quartic(tree):
+    return (tree[0] ** 4).sum() + (tree[0] * tree[0][::-1]).sum()
+
+
+@pytest.mark.parametrize("make, asks", [
+    (lambda: optax.lbfgs(), ("value", "grad", "value_fn")), (lambda: optax.chain(optax.sgd(0.01), optax.contrib.reduce_on_plateau(patience=1)), ("value",)),
+    (lambda: optax.noisy_sgd(0.01, key=jax.random.key(5)), ()), (lambda: optax.contrib.schedule_free_adamw(0.01), ())], ids=["search", "plateau", "key", "free"])
+def test_optax_steps_are_optax_s(subject, make, asks):
+    """Values, gradients and functions that a transformation asks for, keys in its state."""
+    w = subject.tensor([1.0, -2.0, 3.0], requires_grad=True)
+    optimizer, transformation, tree = subject.optim.from_optax(make())([w]), make(), [jnp.array([1.0, -2.0, 3.0])]
+    state = transformation.init(tree)
+    for _ in range(4):
+        optimizer.zero_grad()
+        loss = (w ** 4).sum() + (w * w.flip(0)).sum()
+        loss.backward()
+        optimizer.step(**{k: v for k, v in {"value": loss, "grad": [w.grad], "value_fn": _quartic}.items() if k in asks})
+        value, slope = jax.value_and_grad(_quartic)(tree)
+        updates, state = transformation.update(slope, state, tree, **{k: v for k, v in {"value": value, "grad": slope, "value_fn": _quartic}.items() if k in asks})
+        tree = optax.apply_updates(tree, updates)
+    np.testing.assert_allclose(w.detach().numpy(), tree[0], rtol=1e-4)
+
+
 def test_optax_refuses_what_is_no_transformation(subject):
     with pytest.raises(TypeError, match="optax gradient transformation"):
         subject.optim.OptaxOptimizer(parameters(subject), 3)
+    a, b = (subject.ones(1, requires_grad=True) for _ in range(2))
+    with pytest.raises(ValueError, match=r"group 1 has \['lr'\], which an optax transformation does not read"):
+        subject.optim.OptaxOptimizer([{"params": [a]}, {"params": [b], "lr": 0.5}], optax.sgd(0.1))
 
 
 @same

@@ -47,6 +47,8 @@ def as_operand(self: Tensor) -> jax.Array:
 class _AsOperand:
     """`Tensor.__jax_array__`. JAX looks for it, too, where it takes no tensor, to say in its own terms that there must be an array."""
 
+    __wrapped__ = staticmethod(as_operand)
+
     def __get__(self, t: Tensor | None, cls: type):
         if t is not None and sys._getframe(1).f_code.co_name == "typeof":  # JAX's function of that name; by another, its words are seen
             raise ValueError(f"Expected a jax.Array here, got a {cls.__name__}: jax.grad and jax.value_and_grad take a function whose result is an "

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+import jax
 import numpy as np
 
 from .dtype import is_narrow
@@ -132,6 +133,8 @@ class _Builder:
         return len(self.template) - 1
 
     def constant(self, value, dtype=None) -> int:
+        if isinstance(value, jax.Array) and jax.dtypes.issubdtype(value.dtype, jax.dtypes.extended):
+            raise Lacks("a key")
         i = self.slot()
         value = np.asarray(value, dtype)
         self.template[i] = self.known[i] = value

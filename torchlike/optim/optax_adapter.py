@@ -23,6 +23,7 @@ class OptaxOptimizer(Optimizer):
     The transformation sees one group's parameters as a list (a dict by name for named parameters), several groups as a
     list of those. Its state lies in `self.state["optax"]["leaves"]`. With `optax.inject_hyperparams` its learning rate is
     `param_groups[0]["lr"]`, which torch's schedulers may change. Parameters without a gradient count as having zeros.
+    ValueError for options of a group that a transformation does not read.
     """
 
     def __init__(self, params: ParamsT, transformation: Any) -> None:
@@ -31,6 +32,9 @@ class OptaxOptimizer(Optimizer):
         self.transformation = transformation
         super().__init__(params, {})
         self._prepare()
+        for i, group in enumerate(self.param_groups):
+            if unread := group.keys() - {"params", "param_names", "lr" if i == 0 and self._rate is not None else ""}:
+                raise ValueError(f"parameter group {i} has {sorted(unread)}, which an optax transformation does not read: optax.multi_transform treats groups apart")
 
     def __getstate__(self) -> dict[str, Any]:
         return {**super().__getstate__(), "transformation": self.transformation}
@@ -70,15 +74,25 @@ class OptaxOptimizer(Optimizer):
         """The structure of the state, and the state itself unless it was loaded."""
         params = self._params()
         shapes = [jax.ShapeDtypeStruct(tuple(p.shape), p._aval.dtype.np) for p in params]
-        with engine_settings():
-            structure = jax.eval_shape(self.transformation.init, self._tree(shapes))
+        self._wide = jax.config.jax_enable_x64 or any(p.dtype.to_real().itemsize == 8 for p in params)
+        self._keys = {}  # by their places among the state's leaves: what makes numbers of them
+
+        def first(tree):
+            state = self.transformation.init(tree)
+            for i, x in enumerate(jax.tree_util.tree_leaves(state)):
+                if isinstance(x, jax.Array) and jax.dtypes.issubdtype(x.dtype, jax.dtypes.prng_key):
+                    self._keys[i] = jax.random.key_impl(x)
+            return state
+        with engine_settings(), jax.enable_x64(self._wide):
+            structure = jax.eval_shape(first, self._tree(shapes))
         self._structure = jax.tree_util.tree_structure(structure)
         self._rate = _rate_position(structure)
         self._steps: dict[tuple, Op] = {}
         if "optax" not in self.state:
 
             def init(xp, *arrays):
-                return jax.tree_util.tree_leaves(self.transformation.init(self._tree(list(arrays))))
+                with jax.enable_x64(self._wide):
+                    return self._state_arrays(self.transformation.init(self._tree(list(arrays))))
 
             leaves = (
                 _results(apply(_op("init", init), [p.detach() for p in params])) if self._structure.num_leaves else []
@@ -87,39 +101,47 @@ class OptaxOptimizer(Optimizer):
         if self._rate is not None and "lr" not in self.param_groups[0]:
             self.param_groups[0]["lr"] = float(self.state["optax"][_LEAVES][self._rate])
 
+    def _state_arrays(self, state: Any) -> list:
+        """The leaves of a transformation's state, its keys as numbers."""
+        return [jax.random.key_data(x) if i in self._keys else x for i, x in enumerate(jax.tree_util.tree_leaves(state))]
+
     @_use_grad_for_differentiable
     def step(self, closure: Callable | None = None, **extra: Any) -> Any:
-        """Update the parameters once; `extra` (tensors or numbers) goes to the transformation's `update`."""
+        """Update the parameters once; `extra` goes to the transformation's `update`: trees of tensors and numbers, and functions of JAX arrays, as
+        `value=loss, grad=[p.grad for p in params], value_fn=f` where it searches along a line. Another function is compiled anew."""
         loss = closure_loss(closure)
         params = self._params()
         if all(p.grad is None for p in params):
             return loss
         grads = [p.new_zeros(p.shape) if p.grad is None else p.grad for p in params]
         leaves = self.state["optax"][_LEAVES]
-        names = tuple(extra)
-        op = self._steps.get(names)
+        given, tree = jax.tree_util.tree_flatten(extra, is_leaf=lambda x: isinstance(x, Tensor))
+        functions = tuple(x if callable(x) and not isinstance(x, Tensor) else None for x in given)
+        op = self._steps.get((tree, functions))
         if op is None:
-            op = self._steps[names] = self._step_op(names)
+            op = self._steps[tree, functions] = self._step_op(tree, functions)
         rate = [] if self._rate is None else [float(self.param_groups[0]["lr"])]
-        made = _results(apply(op, (*params, *grads, *leaves, *rate, *extra.values())))
+        made = _results(apply(op, (*params, *grads, *leaves, *rate, *[x for x, f in zip(given, functions) if f is None])))
         for p, new in zip(params, made):
             p._assign(new)
         self.state["optax"] = {_LEAVES: made[len(params) :]}
         return loss
 
-    def _step_op(self, names: tuple[str, ...]) -> Op:
+    def _step_op(self, extra: Any, functions: tuple) -> Op:
+        """The operation of a step with `extra` arguments of that structure, which has `functions` in their places and None where values are."""
         n, k = len(self._params()), self._structure.num_leaves
 
         def step(xp, *arrays):
-            params, grads, leaves = arrays[:n], arrays[n : 2 * n], list(arrays[2 * n : 2 * n + k])
-            rest = list(arrays[2 * n + k :])
+            params, grads, leaves, rest = arrays[:n], arrays[n : 2 * n], list(arrays[2 * n : 2 * n + k]), iter(arrays[2 * n + k :])
             if self._rate is not None:
-                leaves[self._rate] = xp.asarray(rest.pop(0)).astype(leaves[self._rate].dtype)
-            state = jax.tree_util.tree_unflatten(self._structure, leaves)
-            tree = self._tree(list(params))
-            updates, state = self.transformation.update(self._tree(list(grads)), state, tree, **dict(zip(names, rest)))
+                leaves[self._rate] = xp.asarray(next(rest)).astype(leaves[self._rate].dtype)
+            known = [jax.random.wrap_key_data(x, impl=self._keys[i]) if i in self._keys else x for i, x in enumerate(leaves)]
+            state = jax.tree_util.tree_unflatten(self._structure, known)
+            values = jax.tree_util.tree_unflatten(extra, [next(rest) if f is None else f for f in functions])
+            with jax.enable_x64(self._wide):
+                updates, state = self.transformation.update(self._tree(list(grads)), state, self._tree(list(params)), **values)
             moved = [(p + u).astype(p.dtype) for p, u in zip(params, self._leaves(updates))]
-            after = [xp.asarray(new).astype(old.dtype) for new, old in zip(jax.tree_util.tree_leaves(state), leaves)]
+            after = [xp.asarray(new).astype(old.dtype) for new, old in zip(self._state_arrays(state), leaves)]
             return moved + after
 
         return _op("step", step)
