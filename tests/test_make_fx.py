@@ -18,7 +18,8 @@ x * torch.tensor([1., 2, 3]) + torch.tensor(2.)|3; x * torch.tensor(3).item()|3;
 (F.mse_loss(x, y), F.l1_loss(x, y), F.smooth_l1_loss(x, y), F.cross_entropy(x, i), F.binary_cross_entropy_with_logits(x, y))|23 23; F.layer_norm(x, (4,), y, z)|24 4 4
 (x.sort(), x.topk(2), x.tril(), x.repeat(2, 1), x.permute(1, 0), x.flatten(), x.masked_fill(x > 0, 0), x.unbind()[0])|33; F.dropout(x, .5)|24; x + torch.randn(3) + torch.rand(3)|3
 (x.double(), x.to(torch.float16), x.int(), x.bool(), x.float())|3; F.scaled_dot_product_attention(x, x, x, is_causal=True)|1248; F.conv2d(x, y, z[0], padding=1)|1255 3233 33
-{'a': x, 'b': [x * 2, None]}|3; (x, x)|3; torch.ones(3)|3; F.embedding(i, x) * 2|43; x.max(0)|33; x.detach() * 2|3; x.clone().index_put_((torch.tensor([0]),), x[0])|3"""
+{'a': x, 'b': [x * 2, None]}|3; (x, x)|3; torch.ones(3)|3; F.embedding(i, x) * 2|43; x.max(0)|33; x.detach() * 2|3; x.clone().index_put_((torch.tensor([0]),), x[0])|3
+torch.func.grad(lambda z: z.t().as_strided((2, 2), (1, 2), 1).sin().sum())(x)|34"""
 TESTED = [program.strip() for line in SAME.split("\n") for program in line.split(";") if program.strip()]
 
 
@@ -157,6 +158,19 @@ def test_writes_into_what_is_outside(subject):
     close(torch, module(x), other(x))
     assert int(norm.num_batches_tracked) == 2
     close(torch, norm.running_mean, other.running_mean)
+
+
+@same
+def test_gradients_of_selections(torch):
+    """Of parts whose elements lie in one place, of what an expanded tensor has there, of masks that are spread or spread the tensor, of draws."""
+    x, make_fx = torch.arange(1.0, 7.0), fx(torch).make_fx
+    functions = [lambda z: z.as_strided((2, 3), (1, 1)), lambda z: z.expand(3, 6).as_strided((2, 3), (1, 1)), lambda z: torch.as_strided(z[1:5], (2,), (3,)),
+                 lambda z: z.masked_select(z > 2), lambda z: z.view(2, 3).masked_select(z[:3] > 1), lambda z: torch.masked_select(z, z.view(6, 1) > z), torch.bernoulli]
+
+    def slope(f):
+        return lambda z: torch.autograd.grad(f(z).sin().sum(), z)[0]
+    x = (x / 7).requires_grad_()
+    return [make_fx(slope(f))(x)(x) for f in functions]
 
 
 @same

@@ -5,12 +5,14 @@ Each is an autograd Function, so that its gradient, in operators too, belongs to
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from .. import _leaves
 from .._arguments import as_dim
 from .._core import dtype as dt
+from .._core.layout import Layout
+from .._functions import torch
 from .._ops import aten
 from .._plainly import dispatching
 from .._public import FUNCTIONS
@@ -114,6 +116,56 @@ def _index_select(input: Tensor, dim: int, index: Tensor, *, out: Tensor | None 
     return run_as("IndexSelect", back, lambda t, i: _leaves.hand_on(aten.index_select.default, t, dim, i), input, index)
 
 
+def _masked_select(input: Tensor, mask: Tensor, *, out: Tensor | None = None) -> Tensor:
+    def back(needs: tuple, saved: tuple, g: Tensor) -> list:
+        t, m = saved
+        spread = t.expand(FUNCTIONS["broadcast_shapes"](t.shape, m.shape))
+        return [_leaves.hand_on(aten.zeros_like.default, spread, memory_format=preserve_format).masked_scatter(m, g), None]
+    made = run_as("MaskedSelect", back, lambda t, m: _leaves.hand_on(aten.masked_select.default, t, m), input, mask)
+    return made if out is None else out.copy_(made)
+
+
+def _as_strided(input: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None) -> Tensor:
+    size, stride, given = list(size), list(stride), () if storage_offset is None else (storage_offset,)
+    own = Layout(tuple(input.shape), tuple(input.stride()), input.storage_offset())
+    part = Layout(tuple(size), tuple(stride), own.offset if storage_offset is None else storage_offset)
+
+    def back(needs: tuple, saved: tuple, g: Tensor) -> list:
+        """Through the memory that both lie in: what lies there more than once is added up for the part, and shared out among the input's elements."""
+        start = min(own.offset, part.offset)
+        length = max(_end(own), _end(part)) - start
+        memory = zeros(g, [length])
+        if _may_share(part):
+            memory = memory.index_add_(0, _places(length, part, start, g.device), g.reshape(-1))
+        else:
+            memory.as_strided(size, stride, part.offset - start).copy_(g)
+        if _may_share(own):
+            places = _places(length, own, start, g.device)
+            memory = memory.div_(FUNCTIONS["zeros_like"](memory).index_add_(0, places, torch.ones(places.shape, dtype=g.dtype, device=g.device)))
+        return [memory.as_strided(list(own.shape), list(own.strides), own.offset - start)]
+    return run_as("AsStrided", back, lambda t: _leaves.hand_on(aten.as_strided.default, t, size, stride, *given), input)
+
+
+def _end(a: Layout) -> int:
+    """Behind the last element of a layout."""
+    return a.offset + (0 if 0 in a.shape else 1 + sum((n - 1) * s for n, s in zip(a.shape, a.strides)))
+
+
+def _may_share(a: Layout) -> bool:
+    """Whether two elements may have one place."""
+    reach = 0
+    for stride, n in sorted((s, n) for n, s in zip(a.shape, a.strides) if n > 1):
+        if stride <= reach:
+            return 0 not in a.shape
+        reach += stride * (n - 1)
+    return False
+
+
+def _places(length: int, a: Layout, start: int, device: Any) -> Tensor:
+    """Where the elements lie in memory that begins at `start`."""
+    return torch.arange(0, length, device=device).as_strided(list(a.shape), list(a.strides), a.offset - start).reshape(-1)
+
+
 def _sort(input: Tensor, dim: int = -1, descending: bool = False, *, stable: bool | None = None, out: tuple | None = None) -> Any:
     if stable is None:
         func, given, named = aten.sort.default, (dim, descending) if descending else () if dim == -1 else (dim,), {}
@@ -196,7 +248,8 @@ def _poisson(input: Tensor, generator: Any = None) -> Tensor:
 
 HANDED: dict[str, Callable] = {"bernoulli": _bernoulli, "multinomial": _multinomial, "normal": _normal, "poisson": _poisson,
                                "split": _split, "chunk": _chunk, "unbind": _unbind, "addmm": _product("addmm"), "baddbmm": _product("baddbmm"),
-                               "masked_fill": _masked_fill, "index_select": _index_select, "sort": _sort, "argsort": _argsort,
+                               "masked_fill": _masked_fill, "index_select": _index_select,
+                               "masked_select": _masked_select, "as_strided": _as_strided, "sort": _sort, "argsort": _argsort,
                                "one_hot": _one_hot, "dropout": _dropout, "clone": _clone, "contiguous": _contiguous}
 
 

@@ -23,7 +23,7 @@ from . import backward, forms, functions, indexing, writes
 
 _LIKE = "zeros_like ones_like empty_like full_like rand_like randn_like randint_like".split()
 _NEW = "new_zeros new_ones new_empty new_full new_empty_strided".split()
-_SAME = "nonzero equal multinomial bernoulli allclose as_strided bincount masked_select".split()
+_SAME = "nonzero equal allclose bincount".split()
 _done: list[bool] = []
 
 
@@ -76,8 +76,6 @@ def _same(name: str) -> Callable:
     def handed(*args: Any, **kwargs: Any) -> Any:
         if name == "nonzero" and kwargs.pop("as_tuple", False):
             return handed(*args).unbind(1)
-        if name == "as_strided":
-            args = tuple(list(x) if isinstance(x, tuple) else x for x in args)
         return _leaves.hand_on(getattr(aten, name).default, *args, **kwargs)
     return handed
 
