@@ -64,6 +64,8 @@ def run(program, rank, count, port):
         sys.path[0] = str(Path(program).parent)  # as python would
         runpy.run_path(program, run_name="__main__")
         code = 0
+    except SystemExit as end:
+        code = end.code if isinstance(end.code, int) else end.code is not None
     except BaseException:
         traceback.print_exc()
     finally:

@@ -4,7 +4,7 @@ import logging
 from pathlib import Path
 
 import pytest
-from forked import printed, started
+from forked import printed
 from same import caught, error, same
 
 PROGRAMS = Path(__file__).resolve().parent / "programs"
@@ -69,9 +69,9 @@ except RuntimeError as error:
 """
 
 
-def test_own(tmp_path):
+def test_own(subject, tmp_path):
     (tmp_path / "own.py").write_text(OWN)
-    assert started("-m", "torchlike.distributed.run", "--nproc-per-node=2", tmp_path / "own.py").stdout.split() == ["True"]
+    assert printed(subject, tmp_path, MODULES, [(tmp_path / "own.py", 2)]) == [["True"]]
 
 
 # DistributedDataParallel: torch fails in the second step, and does not reduce what the weights' own backwards made
@@ -108,9 +108,9 @@ for a, b, c, d in zip(whole, parts, *others):
 """
 
 
-def test_replicated(tmp_path):
+def test_replicated(subject, tmp_path):
     (tmp_path / "replicated.py").write_text(REPLICATED)
-    started("-m", "torchlike.distributed.run", "--nproc-per-node=4", tmp_path / "replicated.py")
+    assert printed(subject, tmp_path, MODULES, [(tmp_path / "replicated.py", 4)]) == [[]]
 
 
 class Stage:
