@@ -309,6 +309,11 @@ def test_what_jax_differentiates_ends_in_an_array():
     assert torch.equal(jax.grad(lambda x: (x ** 2).sum().jax())(x), jax.jit(torch.func.grad(lambda x: (x ** 2).sum()))(x))
 
 
+def test_paths_in_trees():
+    paths = [jax.tree_util.keystr(path) for path, _ in jax.tree_util.tree_leaves_with_path({"w": torch.ones(1), "b": [torch.nn.Parameter(torch.zeros(1))]})]
+    assert paths == ["['b'][0].jax", "['w'].jax"]
+
+
 def test_shapes_without_data_are_meta_tensors():
     shape = jax.eval_shape(lambda x: x @ x.T, torch.ones(2, 3))
     assert shape.is_meta and shape.shape == (2, 2)

@@ -51,8 +51,8 @@ class _AsOperand:
 
     def __get__(self, t: Tensor | None, cls: type):
         if t is not None and sys._getframe(1).f_code.co_name == "typeof":  # JAX's function of that name; by another, its words are seen
-            raise ValueError(f"Expected a jax.Array here, got a {cls.__name__}: jax.grad and jax.value_and_grad take a function whose result is an "
-                             "array, as loss.jax() is; or use torchlike.func.grad, which takes one whose result is a Tensor")
+            raise ValueError(f"Expected a jax.Array here, got a {cls.__name__}: write .jax(). (jax.grad takes a function whose result is an array, as "
+                             "loss.jax() is, torchlike.func.grad one whose result is a Tensor.)")
         return as_operand if t is None else as_operand.__get__(t)
 
 
@@ -108,9 +108,14 @@ def _unflatten(cls, leaves) -> Tensor:
     return t
 
 
+def _flatten_with_keys(t: Tensor):
+    (leaf,), cls = _flatten(t)
+    return ((jax.tree_util.GetAttrKey("jax"), leaf),), cls
+
+
 def register(cls: type) -> None:
     """Make a Tensor class a JAX pytree node (a tree of one leaf, its array)."""
-    jax.tree_util.register_pytree_node(cls, _flatten, _unflatten)
+    jax.tree_util.register_pytree_with_keys(cls, _flatten_with_keys, _unflatten, _flatten)
 
 
 register(Tensor)
