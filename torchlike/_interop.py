@@ -143,9 +143,14 @@ def jax_function(function: Callable) -> Callable:
     @functools.wraps(function)
     def call(*args, **kwargs):
         leaves, tree = jax.tree_util.tree_flatten((args, kwargs), is_leaf=lambda x: isinstance(x, Tensor))
-        keys = {i: jax.random.key_impl(x) for i, x in enumerate(leaves) if isinstance(x, jax.Array) and jax.dtypes.issubdtype(x.dtype, jax.dtypes.prng_key)}
-        leaves = [as_tensor_value(np.array(x)) if isinstance(x, np.ndarray) else
-                  from_jax(jax.random.key_data(x) if i in keys else x) if isinstance(x, jax.Array) else x for i, x in enumerate(leaves)]
+        keys = {}
+        for i, x in enumerate(leaves):
+            if isinstance(x, np.ndarray):
+                leaves[i] = as_tensor_value(np.array(x))
+            elif not isinstance(x, Tensor) and isinstance(x, jax.Array):
+                if jax.dtypes.issubdtype(x.dtype, jax.dtypes.prng_key):
+                    keys[i], x = jax.random.key_impl(x), jax.random.key_data(x)
+                leaves[i] = from_jax(x)
         tensors = [x for x in leaves if isinstance(x, Tensor)]
         rest = tuple(None if isinstance(x, Tensor) else x for x in leaves)
         where = tuple(i for i, x in enumerate(leaves) if isinstance(x, Tensor))
