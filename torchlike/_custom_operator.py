@@ -318,10 +318,13 @@ def implement(qualname: str, kinds: str | Sequence[str], lib: Any, func: Callabl
             lib.impl(qualname, func, kind)
         elif KEYS.get(kind) == "meta":
             found_operator(qualname).register_fake(func)
-        elif kind[:1].isupper():
-            found_operator(qualname)._kernels.put(known_key(kind), func)
         else:
-            found_operator(qualname)._kernels.put(kind, func)
+            found_operator(qualname)._kernels.put(kind if is_device(kind) else known_key(kind), func)
+
+
+def is_device(kind: str) -> bool:
+    """Whether that is a kind of device or "default", not a dispatch key; RuntimeError for what is neither."""
+    return kind[:1].islower() and (kind == "default" or bool(device(kind)))
 
 
 class CustomOverload(OpOverload):

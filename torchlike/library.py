@@ -17,7 +17,7 @@ from typing import Any
 from . import _torchaudio, _torchvision
 from ._core.device import device as _device
 from ._core.dtype import dtype as _dtype
-from ._custom_operator import DEFINED, CustomOpDef, found_operator, implement, named
+from ._custom_operator import DEFINED, CustomOpDef, found_operator, implement, is_device, named
 from ._dispatch_keys import _AutoDispatchBelowAutograd
 from ._kernels import SafeKernelFunction, fallthrough_kernel, known_key, pending
 from ._ops import loaded_libraries, lookup_op
@@ -261,8 +261,7 @@ def impl(qualname: Any, types: Any, func: Any = None, *, lib: Any = None) -> Any
             return f
         return implemented
     for kind in (types,) if isinstance(types, str) else types:
-        if kind != "default" and not kind[:1].isupper():
-            _device(kind)  # refuses what is none
+        is_device(kind)  # refuses what is no kind, where the decorator is made
     if func is None:
         return functools.partial(implement, qualname, types, lib)
     implement(qualname, types, lib, func)
