@@ -164,6 +164,11 @@ def _classes(args: Any, found: list) -> list:
     return found
 
 
+def _rule_of(cls: type, func: OpOverload) -> Callable | None:
+    """What a class does with an operator in the place of its `__torch_dispatch__`, where a program registered that."""
+    return rules.get(func.name(), {}).get(cls) if rules else None
+
+
 def _hand_on(one: Any, func: OpOverload, args: tuple, kwargs: dict) -> Any:
     dispatching.asked += 1
     found = _classes((*args, *kwargs.values()), [])
@@ -173,7 +178,7 @@ def _hand_on(one: Any, func: OpOverload, args: tuple, kwargs: dict) -> Any:
         handler = one.__torch_dispatch__
         if isinstance(getattr(handler, "__self__", None), type):
             raise RuntimeError("Defining your mode's `__torch_dispatch__` as a classmethod is not supported, please make it a plain method")
-        rule = rules[func.name()].get(type(one)) if func.name() in rules else None
+        rule = _rule_of(type(one), func)
         made = handler(func, types, args, kwargs) if rule is None else rule(one, func, types, args, kwargs)
         if made is not NotImplemented:
             return made
@@ -183,7 +188,7 @@ def _hand_on(one: Any, func: OpOverload, args: tuple, kwargs: dict) -> Any:
         if not found and one is None:
             return func(*args, **kwargs)
         for x in found:
-            rule = rules[func.name()].get(type(x)) if func.name() in rules else None
+            rule = _rule_of(type(x), func)
             made = type(x).__torch_dispatch__(func, types, args, kwargs) if rule is None else rule(type(x), func, types, args, kwargs)
             if made is not NotImplemented:
                 if keeps_tangents:

@@ -11,7 +11,7 @@ from typing import Any
 from .. import _leaves
 from .._arguments import as_dim
 from .._core import dtype as dt
-from .._core.layout import Layout
+from .._core.layout import Layout, extent
 from .._functions import torch
 from .._ops import aten
 from .._plainly import dispatching
@@ -133,7 +133,7 @@ def _as_strided(input: Tensor, size: Sequence[int], stride: Sequence[int], stora
     def back(needs: tuple, saved: tuple, g: Tensor) -> list:
         """Through the memory that both lie in: what lies there more than once is added up for the part, and shared out among the input's elements."""
         start = min(own.offset, part.offset)
-        length = max(_end(own), _end(part)) - start
+        length = max(start, extent(own), extent(part)) - start
         memory = zeros(g, [length])
         if _may_share(part):
             memory = memory.index_add_(0, _places(length, part, start, g.device), g.reshape(-1))
@@ -144,11 +144,6 @@ def _as_strided(input: Tensor, size: Sequence[int], stride: Sequence[int], stora
             memory = memory.div_(FUNCTIONS["zeros_like"](memory).index_add_(0, places, torch.ones(places.shape, dtype=g.dtype, device=g.device)))
         return [memory.as_strided(list(own.shape), list(own.strides), own.offset - start)]
     return run_as("AsStrided", back, lambda t: _leaves.hand_on(aten.as_strided.default, t, size, stride, *given), input)
-
-
-def _end(a: Layout) -> int:
-    """Behind the last element of a layout."""
-    return a.offset + (0 if 0 in a.shape else 1 + sum((n - 1) * s for n, s in zip(a.shape, a.strides)))
 
 
 def _may_share(a: Layout) -> bool:

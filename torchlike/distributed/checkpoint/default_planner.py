@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import io
+import math
 from collections.abc import Collection
 from dataclasses import replace
 from typing import Any
@@ -11,7 +12,7 @@ from ...ops.creation import empty
 from ...serialization import load, save
 from ..tensor import DTensor
 from ._nesting import flatten, put
-from .metadata import BytesStorageMetadata, ChunkStorageMetadata, Metadata, MetadataIndex, StorageMeta, TensorStorageMetadata
+from .metadata import BytesStorageMetadata, Metadata, MetadataIndex, StorageMeta, TensorStorageMetadata
 from .planner import LoadPlan, LoadPlanner, ReadItem, SavePlan, SavePlanner, WriteItem, WriteItemType
 from .planner_helpers import dedup_save_plans, here, read_items, unstrided, write_items
 
@@ -76,18 +77,11 @@ def _validate_global_plan(global_plan: list[SavePlan], metadata: Metadata) -> No
             raise ValueError(f"Failed to validate global plan: the blocks of {name}, {saved.chunks}, do not make up a tensor of {list(saved.size)}")
 
 
-def _volume(block: ChunkStorageMetadata) -> int:
-    n = 1
-    for size in block.sizes:
-        n *= size
-    return n
-
-
 def _made_up(saved: TensorStorageMetadata) -> bool:
     inside = all(0 <= o and o + n <= m for block in saved.chunks for o, n, m in zip(block.offsets, block.sizes, saved.size))
     apart = all(any(a + m <= b or b + n <= a for a, m, b, n in zip(x.offsets, x.sizes, y.offsets, y.sizes))
                 for i, x in enumerate(saved.chunks) for y in saved.chunks[:i] if len(x.offsets))
-    return inside and apart and sum(map(_volume, saved.chunks)) == saved.size.numel()
+    return inside and apart and sum(math.prod(block.sizes) for block in saved.chunks) == saved.size.numel()
 
 
 def _blocks(state: dict[str, Any]) -> dict[str, Any]:
