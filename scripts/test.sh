@@ -17,8 +17,8 @@ failed=0
 quickly="--xla_backend_optimization_level=0 --xla_cpu_parallel_codegen_split_count=1"
 older="--xla_cpu_use_fusion_emitters=false"  # jaxlib 0.11 has no other emitters any more, and ends where it is asked for them
 if XLA_FLAGS=$older .venv/bin/python -c "import jax; jax.devices()" 2>/dev/null; then quickly="$quickly $older"; fi
-tables=(tests/test_{cases,conv_cpu,cpu_products,extremes_compiled,lanes,numpy_lax,numpy_lax_programs,prod_gradient,ranks,rematerialization,resampling,scans_compiled}.py
-        tests/test_{scattering,selection,ties}.py)
+tables=(tests/test_{attention_tiles,bag_sums,cases,conv_cpu,cpu_products,cumprod_gradient,extremes_compiled,gathering_cpu,halves,lanes,large_windows,nn_functional,numpy_lax,numpy_lax_programs}.py
+        tests/test_{optim,prod_gradient,quantize_fx,ranks,recurrent,rematerialization,resampling,scans_compiled,scattering,selection,small_universes,stencils,ties,torchvision_operations}.py)
 XLA_FLAGS=$quickly .venv/bin/python -m pytest -n 2 --dist worksteal "${tables[@]}" || failed=1
 # The others a few files at a time, two processes at once: each file is imported by one only, and what tests leave behind (programs, JAX's caches), which
 # makes each collection of garbage longer, goes with it. Those that collect much or ask Python for all its objects come first, before others fill theirs.
