@@ -177,3 +177,19 @@ def test_programs_over_several_devices():
     done = subprocess.run([sys.executable, "-c", MESH], env=os.environ | {"XLA_FLAGS": "--xla_force_host_platform_device_count=2", "PYTHONPATH": str(ROOT)},
                           capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
+
+
+def test_jax_and_numpy_ask_a_tensor_what_they_ask_an_array():
+    """Its dtype for arrays like it, and another shape, for which both ask the tensor's own method first."""
+    t = torch.arange(6.0).reshape(2, 3)
+    array = t.jax()
+    for f in (jnp.zeros_like, jnp.ones_like, lambda x: jnp.full_like(x, 2), lambda x: jnp.kron(x, x), lambda x: jnp.reshape(x, (3, 2)), lambda x: jnp.reshape(x, 6, order="F")):
+        got, expected = f(t), f(array)
+        assert isinstance(got, jax.Array) and got.dtype == expected.dtype and (got == expected).all()
+    assert jnp.result_type(t, jnp.int32(1)) == np.float32 and jnp.zeros(2, torch.bfloat16).dtype == jnp.bfloat16
+    assert np.reshape(t, (3, 2)).tolist() == array.reshape(3, 2).tolist()
+    with pytest.raises(TypeError, match=r"reshape\(\) got an unexpected keyword argument 'order'"):
+        t.reshape((3, 2), order="C")
+    for none in (torch.qint8, torch.complex32, torch.int4):
+        with pytest.raises(TypeError, match="Cannot interpret"):
+            np.dtype(none)

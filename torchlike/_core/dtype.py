@@ -37,6 +37,13 @@ class dtype(metaclass=Shown):
         raise not_implemented("copy_", self)
 
     @property
+    def __numpy_dtype__(self) -> np.dtype:
+        """NumPy's type, for which NumPy asks where a dtype is given to it or to JAX (`jnp.zeros(3, torch.float32)`)."""
+        if self not in _BY_NP.values():
+            raise AttributeError(f"NumPy has no {self}")
+        return self.np
+
+    @property
     def abbr(self) -> str:
         """The short name that logs of tensors show: `f32`, `bf16`, `f8e4m3fn`."""
         if self.category == BOOL:

@@ -68,9 +68,23 @@ def view(self, *shape, size=None, dtype=None) -> Tensor:
     return self._view(VIEW, (infer_size(as_size(*shape), self._value.aval.numel),))
 
 
+class _NotNumPys(TypeError, AttributeError):
+    """What `np.reshape` and `jnp.reshape` convert a tensor for: both try its own method first, and take, the one a TypeError, the other an AttributeError for an answer."""
+
+    __module__ = "builtins"
+
+    def __reduce__(self):
+        return TypeError, self.args
+
+
+_NotNumPys.__name__ = _NotNumPys.__qualname__ = "TypeError"
+
+
 @public(function=False)
-def reshape(input, *sizes, shape=None) -> Tensor:
-    """input in another shape: a view where the layout allows it, else a copy."""
+def reshape(input, *sizes, shape=None, order=None) -> Tensor:
+    """input in another shape: a view where the layout allows it, else a copy. `order` is NumPy's, and refused as in torch."""
+    if order is not None:
+        raise _NotNumPys("reshape() got an unexpected keyword argument 'order'")
     if not sizes:
         if shape is None:
             raise TypeError("reshape() missing 1 required positional arguments: \"shape\"")
