@@ -2,6 +2,8 @@
 import gc
 import os
 import socket
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 import pytest
@@ -108,3 +110,18 @@ def test_a_store_of_the_programs_own(torch):
         except (RuntimeError, NotImplementedError, ValueError) as error:
             found += [type(error).__name__, str(error)]
     return found
+
+
+@same
+def test_threads_make_stores_of_one_server(torch):
+    """At the same time: one of them starts it, and the others are its users."""
+    d, port, ready = torch.distributed, _free_port(), threading.Barrier(8)
+
+    def made(k):
+        ready.wait()
+        store = d.TCPStore("127.0.0.1", port, 1, True, multi_tenant=True)
+        store.add("stores", 1)
+        return store
+    with ThreadPoolExecutor(8) as threads:
+        stores = list(threads.map(made, range(8)))
+    return [s.get("stores") for s in stores]

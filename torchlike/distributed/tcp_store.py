@@ -37,6 +37,7 @@ class _Server:
     """Answers for a table, one thread per connection. `listening`: a socket's number that is bound already."""
 
     shared: dict[int, _Server] = {}  # by port, those of several stores of this process
+    lock = threading.RLock()  # held again where a collection of garbage closes a store meanwhile
 
     def __init__(self, port: int, listening: int | None = None) -> None:
         self.table, self.joined, self.users = Table(), threading.Semaphore(0), 1
@@ -56,13 +57,14 @@ class _Server:
     @classmethod
     def for_several(cls, port: int) -> _Server:
         """That of another store of this process at the same port, if there is one."""
-        found = cls.shared.get(port)
-        if found is None:
-            found = cls(port)
-            cls.shared[found.port] = found
-        else:
-            found.users += 1
-        return found
+        with cls.lock:
+            found = cls.shared.get(port)
+            if found is None:
+                found = cls(port)
+                cls.shared[found.port] = found
+            else:
+                found.users += 1
+            return found
 
     def _accept(self) -> None:
         with contextlib.suppress(OSError):  # closed
@@ -84,11 +86,12 @@ class _Server:
                     send_frame(connection, [b"late"] if made is None else [b"ok", *made])
 
     def close(self) -> None:
-        self.users -= 1
-        if self.users:
-            return
-        if self.shared.get(self.port) is self:
-            del self.shared[self.port]
+        with self.lock:
+            self.users -= 1
+            if self.users:
+                return
+            if self.shared.get(self.port) is self:
+                del self.shared[self.port]
         with contextlib.suppress(OSError):  # macOS: not connected
             self.socket.shutdown(socket.SHUT_RDWR)  # wakes the thread in `accept`, which held the port open
         self.socket.close()
