@@ -12,7 +12,7 @@ python3 -m venv .venv
 export OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 .venv/bin/ruff check .
 failed=0
-# Tables of values and formulas: hundreds of programs that each run once. XLA compiles them quickly, by its older emitters and without LLVM's
+# Values and formulas, of layers and optimizers too: hundreds of programs that each run once. XLA compiles them quickly, by its older emitters and without LLVM's
 # optimizations (a seventh of the time); all others, and these where pytest is called by hand, are compiled as users' programs are.
 quickly="--xla_backend_optimization_level=0 --xla_cpu_parallel_codegen_split_count=1"
 older="--xla_cpu_use_fusion_emitters=false"  # jaxlib 0.11 has no other emitters any more, and ends where it is asked for them

@@ -193,3 +193,5 @@ def test_jax_and_numpy_ask_a_tensor_what_they_ask_an_array():
     for none in (torch.qint8, torch.complex32, torch.int4):
         with pytest.raises(TypeError, match="Cannot interpret"):
             np.dtype(none)
+    with pytest.raises(ValueError, match="Could not convert"):
+        np.dtype(torch.quantize_per_tensor(t, 0.1, 0, torch.qint8))

@@ -58,7 +58,7 @@ class _AsOperand:
 
 Tensor.jax = to_jax
 Tensor.__jax_array__ = _AsOperand()
-Tensor.__numpy_dtype__ = property(lambda self: self.dtype.np, doc="What `jnp.zeros_like(t)` and `jnp.result_type(t, array)` ask NumPy for.")
+Tensor.__numpy_dtype__ = property(lambda self: self.dtype.__numpy_dtype__, doc="What `jnp.zeros_like(t)` and `jnp.result_type(t, array)` ask NumPy for.")
 
 
 def from_jax(array) -> Tensor:
