@@ -2,17 +2,16 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import jax
 import numpy as np
-from jax.extend.core import get_opaque_trace_state
 
 from .jax_settings import engine_settings
 
-with jax.core.eval_context():
-    _NONE = get_opaque_trace_state(convention="torchlike")
 _ZERO = np.float32(0)
 
 
@@ -23,9 +22,19 @@ class _Thread(threading.local):
 _thread = _Thread()
 
 
+@functools.cache
+def _trace() -> tuple[Callable[[], Any], Any]:
+    """Says which trace there is; what it says where there is none."""
+    from jax.extend.core import get_opaque_trace_state  # importing it takes 45 ms, a twentieth of `import torchlike`
+    trace = functools.partial(get_opaque_trace_state, convention="torchlike")
+    with jax.core.eval_context():
+        return trace, trace()
+
+
 def is_clean() -> bool:
     """Whether there is none."""
-    return get_opaque_trace_state(convention="torchlike") == _NONE
+    trace, none = _trace()
+    return trace() == none
 
 
 @contextlib.contextmanager
