@@ -594,6 +594,38 @@ class M(nn.Module):
         shape = (x.shape[0],) + (1,) * (x.ndim - 1)
         return x.sum(1).view(shape), self.kind.value, self.other.name, shape
 """, ["x"]),
+    "parts of modules": ("""
+class Part(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = nn.Linear(3, 3), nn.Tanh()
+        self.register_buffer("step", torch.full((3,), 2.0))
+
+    @torch.jit.export
+    def moved(self, x, by: float = 2.0):
+        return x + by
+
+    def forward(self, x):
+        return self.first(x)
+
+
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.part, self.more = Part(), nn.ModuleList([Part(), nn.Tanh()])
+
+    def forward(self, x):
+        names = ""
+        for m in self.modules():
+            if hasattr(m, "moved"):
+                x = m.moved(x)
+        for name, m in self.named_modules():
+            names += name + ";"
+            if hasattr(m, "moved"):
+                for buffer, value in m.named_buffers():
+                    x, names = x * value, names + buffer + " "
+        return x, names
+""", ["x"]),
     "functions of modules": ("""
 @torch.jit.script
 def double(x, by: int = 2):

@@ -123,6 +123,35 @@ def test_what_a_module_holds():
     assert not hasattr(module, "not_there") and not hasattr(module, "in_python")
 
 
+def test_parts_under_two_names():
+    """Other than in Python a module counts under each of its names, named_buffers() gives the module's own, absent ones too, and neither takes arguments."""
+    source = """
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first = nn.Sequential(nn.BatchNorm1d(3), nn.Tanh())
+        self.second = self.first
+        self.register_buffer("own", torch.ones(3))
+        self.register_buffer("absent", None)
+
+    def forward(self, x):
+        names = ""
+        for name, m in self.named_modules():
+            names += name + ";"
+        for name, value in self.named_buffers():
+            names += name + (" is None;" if value is None else ";")
+        return names, len(self.modules()), len(self.first.children())
+"""
+    x = torch.ones(2, 3)
+    want = torch.jit.script(of_class(source, torch))(x)
+    stream = saved(of_class(source, torchlike))
+    assert loaded(stream, torch)(x) == loaded(stream, torchlike)(torchlike.ones(2, 3)) == want
+    for lib in (torch, torchlike):
+        with pytest.raises(RuntimeError, match="named_modules method does not accept any arguments"):
+            saved_by = lib.jit.script(of_class(source.replace("self.named_modules()", "self.named_modules(prefix='a')"), lib))
+            lib.jit.save(saved_by, io.BytesIO())
+
+
 @pytest.mark.parametrize("layer", [*programs.LAYERS, *programs.IMAGE_LAYERS])
 def test_layers(layer):
     args = ["image" if layer in programs.IMAGE_LAYERS else "x"]

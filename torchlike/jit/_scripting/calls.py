@@ -62,7 +62,9 @@ class Calls(Subscripts):
         if isinstance(f, Method):
             return self.program.call_method(self, node, f, args, named)
         if isinstance(f, Special):
-            return self._contents(f)
+            if args or named:
+                raise self.source.error(node, f"{f.name} method does not accept any arguments")
+            return self._contents(f, node)
         if isinstance(f, Outside):
             return self.called_outside(node, f.value, args, named)
         values = [self.first_class(x, node) for x in args]
@@ -71,12 +73,18 @@ class Calls(Subscripts):
             return self.called_operator(node, f, values, words)
         raise self.source.error(node, f"'{getattr(f, 'type', type(f).__name__)}' object is not callable")
 
-    def _contents(self, f: Special) -> Several:
-        """What a container of modules or parameters gives: `items()`, `values()`, ..."""
+    def _contents(self, f: Special, node: Any) -> Several:
+        """What a module gives of its parts: `named_modules()`, a container's `items()` or `values()`, ..."""
         m, text = f.owner.module, f.owner.text
-        held = [(literal(k), Value(member(text, k), TENSOR)) for k in m._parameters] if isinstance(m, (ParameterDict, ParameterList)) else \
-            [(literal(k), child) for k, child in self.children(f.owner)]
-        if f.name in ("items", "named_children"):
+        if f.name in ("modules", "named_modules"):
+            held = [(literal(k), x) for k, x in self.modules(f.owner)]
+        elif f.name == "named_buffers":  # not those of its children
+            held = [(literal(k), self.program.attribute(self, node, f.owner, k)) for k in m._buffers]
+        elif isinstance(m, (ParameterDict, ParameterList)):
+            held = [(literal(k), Value(member(text, k), TENSOR)) for k in m._parameters]
+        else:
+            held = [(literal(k), child) for k, child in self.children(f.owner)]
+        if f.name == "items" or f.name.startswith("named_"):
             return Several([Several([k, x]) for k, x in held])
         return Several([k if f.name == "keys" else x for k, x in held])
 

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import operator
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -197,6 +198,11 @@ class Expressions:
 
     def children(self, owner: Held) -> list[tuple[str, Held]]:
         return [(k, Held(member(owner.text, k), m)) for k, m in owner.module._modules.items() if m is not None]
+
+    def modules(self, owner: Held, name: str = "") -> list[tuple[str, Held]]:
+        """A module and all below it, one that has two names twice."""
+        below = [self.modules(child, f"{name}.{k}" if name else k) for k, child in self.children(owner)]
+        return [(name, owner), *itertools.chain.from_iterable(below)]
 
     def on_List(self, node: ast.List, hint: Type | None = None) -> Value:
         inner = without_none(hint) if hint is not None else None

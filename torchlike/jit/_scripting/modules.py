@@ -243,7 +243,8 @@ class Program:
     def _of_container(self, owner: Held, name: str) -> Special | None:
         """A method of torchlike's own that gives the parts of a module."""
         m = owner.module
-        if name in ("children", "named_children") or name in ("items", "keys", "values") and isinstance(m, (ModuleDict, ParameterDict)):
+        if name in ("children", "named_children", "modules", "named_modules", "named_buffers") or \
+                name in ("items", "keys", "values") and isinstance(m, (ModuleDict, ParameterDict)):
             return Special(name, owner) if is_own(getattr(type(m), name)) else None
         return None
 
