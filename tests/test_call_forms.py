@@ -31,6 +31,7 @@ torch.arange(one); torch.arange(0, one); torch.linspace(0, 1, one); torch.logspa
 F.pixel_shuffle(x, one); F.pixel_shuffle(x, 2.0); F.pixel_unshuffle(x[None], True); F.channel_shuffle(x[None], True); F.softmax(x, 1.0); F.log_softmax(x, "a"); F.softmin(x, 1.0)
 F.softmax(x, 1, dtype="a"); x.split("a"); x.split(1.5); x.split([1, "a"]); x.split(one.expand(2)); x.split([1.0, 1]); torch.split(x, None); x.split(); x.split(1, 1, 1)
 x.random_("a"); x.random_(1.5); x.random_(0, 3.0); x.random_(low=3); x.random_(generator=3); x.round(decimals=1.5); x.round(decimals="a"); x.round(decimals=None)
+torch.as_tensor(x, "a"); torch.as_tensor([1], torch.float64); torch.as_tensor(x, dtype="a"); torch.as_tensor([1], copy=True); torch.as_tensor([1], requires_grad=True)
 torch.Tensor(x, 3); torch.Tensor([1, 2], 3); torch.Tensor(x, x); torch.FloatTensor(x, 3); torch.Tensor(None, 3); torch.Tensor(foo=3)
 F.pad(x, [1.5, 1]); F.pad(x, [1, "a"]); F.pad(x, (1, 1), value="a"); F.pad(x, (1, 1), mode=3); F.pad(x, (1, 1), value=one.expand(2)); F.pad(x, (True, 1)); F.pad(x, 1)
 F.max_pool2d(x[None], 2.0); F.max_pool2d(x[None], [2.0, 2]); F.max_pool2d(x[None], [2, "a"]); F.max_pool2d(x[None], 2, None, "a"); F.max_pool1d(x, "a", return_indices=True)

@@ -26,6 +26,18 @@ def mode_of(torch):
     return importlib.import_module(f"{torch.__name__}.utils._python_dispatch").TorchDispatchMode
 
 
+def test_words_about_arguments_once_a_graph_was_made(subject, oracle):
+    def said(torch):
+        x, one, found = torch.ones(2, 3), torch.tensor([1]), []
+        importlib.import_module(f"{torch.__name__}.fx.experimental.proxy_tensor").make_fx(lambda x: x + 1)(x)
+        for call, *args in ((x.size, "a"), (x.size, one), (x.reshape, 2.0, 3), (x.permute, 0.0, 1), (x.unfold, 1, one, 1), (x.view, 1.5), (x.new_zeros, "a")):
+            with pytest.raises(TypeError) as raised:
+                call(*args)
+            found.append(str(raised.value))
+        return found
+    assert said(subject) == said(oracle)
+
+
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_operators(subject, oracle, program):
     """Names, tensors among the arguments, results and gradients."""

@@ -81,6 +81,16 @@ def test_words_about_arguments_beside_such_a_class(torch):
 
 
 @same
+def test_tensors_by_name_beside_such_a_class(torch):
+    """Of functions whose methods look at their tensor's class."""
+    S = _logging(torch, log := [])
+    x, found = torch.tensor([[0.5, 0.25], [0.125, 1.0]]), []
+    for name, more in (("sqrt", {}), ("signbit", {}), ("det", {}), ("tril", {"diagonal": 1}), ("ravel", {}), ("tile", {"dims": (2,)}), ("hsplit", {"sections": 2})):
+        found += [getattr(torch, name)(input=x, **more), getattr(torch, name)(input=x.as_subclass(S), **more)]
+    return found, [name for name, _ in log], caught(torch.q_scale, input=x)[0]
+
+
+@same
 def test_split_asks_its_class_before_its_method(torch):
     class Split:
         def split(self, *args):

@@ -29,7 +29,8 @@ _MAY_BE_NONE = frozenset("generator rounding_mode dim output_size scale_factors"
 _NAMED = {"int": ("int",), "float": ("float", "int")}  # types by whose names arguments are of a parameter's kind, beside that of the same name
 _INDENT = " " * 6
 _PACKAGE = os.path.dirname(__file__) + os.sep
-_AROUND = frozenset(os.path.join(_PACKAGE, name) for name in ("_exchange.py", "overrides.py"))  # frames of methods that look at their arguments
+# frames of methods that look at their arguments
+_AROUND = frozenset(os.path.join(_PACKAGE, name) for name in ("_exchange.py", "overrides.py", os.path.join("_dispatch", "forms.py")))
 
 
 class Parameter(NamedTuple):

@@ -349,8 +349,14 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
 
 
 @public(method=False)
-def as_tensor(data, dtype=None, device=None, *, copy=None, requires_grad=False) -> Tensor:
+def as_tensor(data, *, dtype=None, device=None) -> Tensor:
     """The data as a tensor, sharing memory with tensors and NumPy arrays where dtype and device allow."""
+    return _sharing(data, dtype, device)
+
+
+def _sharing(data, dtype, device, copy: bool | None = None) -> Tensor:
+    if dtype is not None:
+        dtype = _check_dtype(dtype)
     if isinstance(data, Tensor):
         t = data
         if (dtype is not None and dtype is not t.dtype) or (device is not None and dev.canonical(device) is not t.device):
@@ -359,7 +365,7 @@ def as_tensor(data, dtype=None, device=None, *, copy=None, requires_grad=False) 
     if isinstance(data, np.ndarray) and not copy and (dtype is None or dt.from_numpy_dtype(data.dtype) is dtype):
         t = from_numpy(data)
         return t if device is None else t.to(device)
-    return _finish(from_data(data, dtype, device), requires_grad)
+    return from_data(data, dtype, device)
 
 
 @public(method=False)
@@ -381,7 +387,7 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=None) -> T
         have = obj.dtype if isinstance(obj, Tensor) else dt.from_numpy_dtype(obj.dtype)
         if dtype is not None and dtype is not have:
             raise ValueError(f"can't alias tensor with dtype '{have.short}' into dtype '{dtype.short}'.")
-    made = as_tensor(obj, dtype, device, copy=copy)
+    made = _sharing(obj, dtype, device, copy)
     if made.requires_grad and requires_grad is False:
         return made.detach()
     return made.requires_grad_() if requires_grad and not made.requires_grad else made

@@ -4,6 +4,7 @@ from __future__ import annotations
 import functools
 import math
 
+import jax.numpy as jnp
 import numpy as np
 
 from .._arguments import as_dim, need_tensor, need_tensors
@@ -350,9 +351,7 @@ def addr(input, vec1: Tensor, vec2: Tensor, *, beta=1, alpha=1) -> Tensor:
 
 def linear_kernel(xp, x, w, b):
     product = _mm if b is None else _unrounded_mm
-    if xp is not np and b is not None and x.size == x.shape[-1]:
-        y = product(xp, w, x.reshape(-1)).reshape(*x.shape[:-1], w.shape[0])  # XLA's CPU backend is slow with the row first: benchmarks/one_row.py
-    elif x.ndim > 2:
+    if x.ndim > 2:
         y = product(xp, x.reshape(math.prod(x.shape[:-1]), x.shape[-1]), w.T)
         y = y.reshape(*x.shape[:-1], w.shape[0])
     else:
@@ -401,9 +400,13 @@ LINEAR_ALONE.asks = _NAMED["mm"].asks
 @LINEAR_ALONE.kernel_for("cpu")
 def _cpu_linear(x, w, b=None):
     rows = math.prod(x.shape[:-1])
-    if not cpu_products.takes(x) or rows == 1:
+    if rows == 1 and b is not None:
+        y = _unrounded_mm(jnp, w, x.reshape(-1))  # XLA is slow with the row first: benchmarks/one_row.py
+    elif rows == 1 or not cpu_products.takes(x):
         return NotImplemented
-    y = cpu_products.of_rows(x.reshape(rows, x.shape[-1]), w).reshape(*x.shape[:-1], w.shape[0])
+    else:
+        y = cpu_products.of_rows(x.reshape(rows, x.shape[-1]), w)
+    y = y.reshape(*x.shape[:-1], w.shape[0])
     return (y if b is None else y + b).astype(x.dtype)
 
 
