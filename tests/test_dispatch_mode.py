@@ -30,7 +30,8 @@ def test_words_about_arguments_once_a_graph_was_made(subject, oracle):
     def said(torch):
         x, one, found = torch.ones(2, 3), torch.tensor([1]), []
         importlib.import_module(f"{torch.__name__}.fx.experimental.proxy_tensor").make_fx(lambda x: x + 1)(x)
-        for call, *args in ((x.size, "a"), (x.size, one), (x.reshape, 2.0, 3), (x.permute, 0.0, 1), (x.unfold, 1, one, 1), (x.view, 1.5), (x.new_zeros, "a")):
+        for call, *args in ((x.size, "a"), (x.size, one), (x.reshape, 2.0, 3), (x.permute, 0.0, 1), (x.unfold, 1, one, 1), (x.view, 1.5), (x.new_zeros, "a"),
+                            (x.resize_, 2.0, 3), (x.as_strided, (2.0,), (1,)), (x.new_empty_strided, x, x)):
             with pytest.raises(TypeError) as raised:
                 call(*args)
             found.append(str(raised.value))

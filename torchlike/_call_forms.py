@@ -29,8 +29,7 @@ _MAY_BE_NONE = frozenset("generator rounding_mode dim output_size scale_factors"
 _NAMED = {"int": ("int",), "float": ("float", "int")}  # types by whose names arguments are of a parameter's kind, beside that of the same name
 _INDENT = " " * 6
 _PACKAGE = os.path.dirname(__file__) + os.sep
-# frames of methods that look at their arguments
-_AROUND = frozenset(os.path.join(_PACKAGE, name) for name in ("_exchange.py", "overrides.py", os.path.join("_dispatch", "forms.py")))
+_AROUND = tuple(os.path.join(_PACKAGE, name) for name in ("_exchange.py", "overrides.py", "_dispatch" + os.sep))  # frames of methods that look at their arguments
 
 
 class Parameter(NamedTuple):
@@ -275,7 +274,7 @@ def under_way(message: str) -> TypeError:
     """The error of an argument that some method of Tensor which nothing wraps was given: torch's, where its forms tell, else of `message`."""
     frame, below = sys._getframe(2), None
     while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
-        frame, below = frame.f_back, below if frame.f_code.co_filename in _AROUND else frame
+        frame, below = frame.f_back, below if frame.f_code.co_filename.startswith(_AROUND) else frame
     code = below.f_code if below is not None else None
     if code is None or code.co_name == "run" or not (code.co_argcount and isinstance(below.f_locals.get(code.co_varnames[0]), Tensor)):
         return TypeError(message)

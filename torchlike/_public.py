@@ -71,7 +71,7 @@ def public(*, function: bool = True, method: bool = True, inplace: bool = False,
             if function:
                 FUNCTIONS[name] = named_as(name, with_out(f) if out else called(f))
             if method and not _numpy_words(f) and (checked or only_self(f)) and f.__name__ not in FACTORS and f.__name__ not in SPREAD:
-                setattr(Tensor, name, named_as(name, copied(f)))  # not f, which the function calls: methods look at their tensor once classes take over
+                setattr(Tensor, name, f if name == first else named_as(name, copied(f)))
             elif method:
                 setattr(Tensor, name, named_as(name, called(f, method=True)))
             if inplace:

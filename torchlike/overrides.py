@@ -328,8 +328,8 @@ def _asking_self(f: Callable, name: str, api: Callable) -> Callable:
     asking = _made_member(f, name, api)
 
     @functools.wraps(f)
-    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
-        return (f if self.__class__ is Tensor else asking)(self, *args, **kwargs)
+    def call(*args: Any, **kwargs: Any) -> Any:  # the tensor is in kwargs where torch's function of this name, which has asked, was given it by name
+        return (asking if args and args[0].__class__ is not Tensor else f)(*args, **kwargs)
     call._dispatches = True
     return call
 

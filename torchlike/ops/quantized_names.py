@@ -5,7 +5,6 @@ import importlib
 from collections.abc import Callable
 from typing import Any
 
-from .._exchange import copied
 from .._public import FUNCTIONS, Refused, called
 from .._qscheme import SCHEMES, qscheme
 from .._tensor import Tensor
@@ -35,7 +34,7 @@ def _only_quantized(name: str, function: bool) -> None:
     ask.__name__ = ask.__qualname__ = name
     setattr(Tensor, name, ask)
     if function:
-        FUNCTIONS[name] = called(copied(ask))
+        FUNCTIONS[name] = called(ask)
 
 
 for _name in ("int_repr", "q_scale", "q_zero_point", "q_per_channel_scales", "q_per_channel_zero_points", "q_per_channel_axis"):
