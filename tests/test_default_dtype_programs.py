@@ -45,7 +45,7 @@ def test_programs_and_plans_are_found_again(monkeypatch):
     assert size and (program.trie.size, len(program_info.infos), made) == (size, infos, [])
 
 
-def test_those_set_aside_may_be_forgotten():
+def test_those_set_aside_may_be_forgotten(recorded):
     torch.set_default_dtype(torch.float64)
     step(torch.arange(5))
     torch.set_default_dtype(torch.float32)
