@@ -2,9 +2,8 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import jax
@@ -13,6 +12,8 @@ import numpy as np
 from .jax_settings import engine_settings
 
 _ZERO = np.float32(0)
+_trace: Any = None  # says which trace there is
+_none: Any = None  # what it says where there is none
 
 
 class _Thread(threading.local):
@@ -22,19 +23,19 @@ class _Thread(threading.local):
 _thread = _Thread()
 
 
-@functools.cache
-def _trace() -> tuple[Callable[[], Any], Any]:
-    """Says which trace there is; what it says where there is none."""
-    from jax.extend.core import get_opaque_trace_state  # importing it takes 45 ms, a twentieth of `import torchlike`
-    trace = functools.partial(get_opaque_trace_state, convention="torchlike")
-    with jax.core.eval_context():
-        return trace, trace()
-
-
 def is_clean() -> bool:
     """Whether there is none."""
-    trace, none = _trace()
-    return trace() == none
+    if _none is None:
+        _ask_jax()
+    return _trace(convention="torchlike") == _none
+
+
+def _ask_jax() -> None:
+    global _trace, _none
+    from jax.extend.core import get_opaque_trace_state  # importing it takes 45 ms, a twentieth of `import torchlike`
+    _trace = get_opaque_trace_state
+    with jax.core.eval_context():
+        _none = _trace(convention="torchlike")
 
 
 @contextlib.contextmanager
