@@ -38,7 +38,18 @@ F.max_pool2d(x[None], 2.0); F.max_pool2d(x[None], [2.0, 2]); F.max_pool2d(x[None
 F.max_pool2d(x[None], None, return_indices=True); F.avg_pool1d(x, [2.0]); F.lp_pool1d(x, 2, 2.0); F.adaptive_avg_pool2d(x[None], 2.0); F.adaptive_max_pool1d(x, [2.0])
 F.adaptive_avg_pool1d(x, "a"); F.adaptive_avg_pool2d(x[None], (2.0, 2)); F.interpolate(x[None], size=2.5); F.interpolate(x[None], size="a", mode="linear")
 F.interpolate(x[None], scale_factor="a"); F.interpolate(x[None, None], size=True); F.interpolate(x[None, None], scale_factor=["a", 2], mode="bicubic", antialias=True)
-F.interpolate(x[None, None], size=[2, 2.5]); F.interpolate(x[None, None], size=2.5, mode="area"); F.interpolate(x[None, None], size=one.expand(2)); torch.autocast("cpu")(3)"""
+F.interpolate(x[None, None], size=[2, 2.5]); F.interpolate(x[None, None], size=2.5, mode="area"); F.interpolate(x[None, None], size=one.expand(2)); torch.autocast("cpu")(3)
+x.diagonal("a"); x.unfold(1); x.unfold(); x.transpose(); x.transpose(1, dim=1); x.permute(); x.expand(); x.expand(foo=1); x.repeat(); x.flip(True); x.tile(True); x.resize_(True)
+x.view(foo=1); x.view(dtype=3); x.view(True, -1); x.reshape((True, 6)); torch.reshape(x, (True, 6)); x.reshape(foo=1); x.permute(x, x); x.swapaxes_(x, x); x.unsqueeze_(x)
+x.new_zeros(True); x.new_zeros(2, dim=1); x.new_ones((2,), foo=1); x.new_empty(2, size=3); torch.zeros(True); torch.empty(True, 2); torch.full((True,), 1); torch.rand(True)
+x.stride(foo=1); x.stride(True); x.stride(1, 2); x.size(foo=1); x.size(0, 1); x.float(1); x.long(None); x.cpu(torch.preserve_format); x.contiguous(torch.channels_last)
+x.is_contiguous(3); x.type(foo=1); x.type(torch.float, 1); x.copy_(x, 1); x.copy_(2.0, 1); x.copy_(src=x); x.mul(); x.mul(1, 2); x.mul_(1, 2); x.eq(); x.lt(1, 2); x.maximum(x, x)
+x.select(None); x.gather(None); x.sort(None); torch.argsort(x, None); x.median(None); x.cumsum(None); x.squeeze(2.0, 6); x.squeeze(dim="a"); torch.sum(x, dim="a", keepdim=True)
+torch.addmm(x, x, beta="a", mat2=x); torch.addmm(input=x, foo=1); torch.addbmm(input=x, foo=1); x.add(x, beta=2, foo=1); x.add_(0, 0, 0); x.svd("a"); x.qr("a"); x.sum((True,))
+x.unflatten(0); x.unflatten(0, "a"); x.backward(foo=1); x.backward(1, 2, 3, 4, 5); x.register_hook(); x.unique(foo=1); x.dim_order(1, 2); x.polygamma("a"); x.sparse_mask(1)
+torch.sqrt_(); torch.sqrt_(x, 1); torch.sqrt_(foo=1); torch.clamp_(x, "a"); torch.gcd_(x, "a"); torch.addmv_(x); torch.addmv_(x, x); torch.logit_(x, 1, 2)"""
+BY_NAME = """torch.abs_(input=x); torch.relu_(input=x); torch.clamp_(input=x, min=2)
+x.copy_(other=torch.zeros(3)); x.squeeze(0, 1); x.view(2, True, 3); x.contiguous(memory_format=torch.contiguous_format)"""
 TAKEN = "x.sum(one); x.squeeze(one); x.topk(one).values; x.kthvalue(one).values; x.tril(one); x.roll(one); x.narrow(0, 0, one); x.select(1, one); x.view(one, 6)"
 
 
@@ -68,6 +79,12 @@ def test_tensors_of_one_integer_are_sizes(subject, oracle, call):
 FORMS: dict = {}
 for line in (Path(torchlike.__file__).parent / "_call_forms.txt").read_text().splitlines():
     FORMS.setdefault(line.partition("(")[0], []).append(line.partition("(")[2][:-1])
+
+
+@pytest.mark.parametrize("call", [c.strip() for c in BY_NAME.replace("\n", ";").split(";")])
+def test_taken(subject, oracle, call):
+    assert said(subject, call) == said(oracle, call)
+    assert not isinstance(said(oracle, call)[0], str)
 
 
 @pytest.mark.parametrize("name", sorted(FORMS))

@@ -80,7 +80,7 @@ from ._interop import from_jax, jax_function  # noqa: F401
 from ._public import FUNCTIONS as _functions
 from ._public import called as _called
 from ._public import importable as _importable
-from ._public import name_methods as _name_methods
+from ._public import finish_methods as _finish_methods
 from ._tensor import Size, Tensor  # noqa: F401
 from ._tensor_str import set_printoptions  # noqa: F401
 from .backends.precision import get_float32_matmul_precision, set_float32_matmul_precision  # noqa: F401
@@ -120,7 +120,7 @@ inf, nan, pi, e, newaxis = _math.inf, _math.nan, _math.pi, _math.e, None
 legacy_contiguous_format = contiguous_format
 globals().update(_functions)
 globals().update(_older_amp)
-_name_methods()
+_finish_methods()
 for _module, _prefix in ((_sys.modules[__name__], ""), (nn.functional, ""), (linalg, "linalg_"), (fft, "fft_"), (special, "special_")):
     _importable(_module, _prefix)
 

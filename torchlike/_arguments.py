@@ -2,7 +2,8 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 import jax
 import numpy as np
@@ -27,7 +28,7 @@ def as_dim(dim, ndim: int) -> int:
     """A dimension as 0 <= dim < ndim; IndexError as torch raises it (0-dim tensors count as one dimension)."""
     if dim.__class__ is not int:
         if not _is_integer(dim):
-            raise refused(f"argument 'dim' must be int, not {class_name(dim)}")
+            raise TypeError(f"argument 'dim' must be int, not {class_name(dim)}")
         dim = dim.__index__()
     n = ndim or 1
     if not -0x8000000000000000 <= dim <= 0x7FFFFFFFFFFFFFFF:
@@ -89,10 +90,17 @@ def as_size(*size) -> tuple[int, ...]:
     elif not size:
         raise TypeError("missing 1 required positional arguments: \"size\"")
     try:
+        if size and size[0].__class__ is bool:
+            raise TypeError
         return tuple([s if s.__class__ is int else _index(s) for s in size])
     except TypeError:
-        bad = next((s for s in size if not converts(operator.index, s)), None)
-        raise refused(f"argument 'size' must be tuple of ints, but found element of type {class_name(bad)}") from None
+        _, bad = _no_size(size)
+        raise TypeError(f"argument 'size' must be tuple of ints, but found element of type {class_name(bad)}") from None
+
+
+def _no_size(size: Sequence) -> tuple[int, Any]:
+    """The first item that is no size, and where it is: of bools, torch refuses one that comes first."""
+    return next(((i, s) for i, s in enumerate(size) if not i and s.__class__ is bool or not converts(operator.index, s)), (0, None))
 
 
 def constructor_arguments(args: tuple, kwargs: dict) -> tuple:
@@ -136,7 +144,7 @@ def factory_size(function: str, size: tuple, position: int = 1) -> tuple[int, ..
             raise
         packed = isinstance(size[0], (tuple, list))
         given = size[0] if packed and len(size) == 1 else size
-        at, bad = next((i, s) for i, s in enumerate(given) if not converts(operator.index, s))
+        at, bad = _no_size(given)
         kind = type(bad).__name__
         if at:
             said = f"(): argument 'size' failed to unpack the object at pos {at + 1} with error \"type must be tuple of ints,but got {kind}\""
@@ -170,16 +178,10 @@ def as_int(x, name: str, function: str = "", position: str = "", symbolic: bool 
     """An argument that torch declares as int: a 0-dim tensor of integers too. `symbolic`: as SymInt, which takes any tensor of one integer."""
     if x.__class__ is not int:
         if not (_is_integer(x) or symbolic and isinstance(x, Tensor) and x.dtype.category < dt.FLOAT):
-            raise refused(f"{function}argument '{name}'{position} must be int, not {class_name(x)}")
+            raise TypeError(f"{function}argument '{name}'{position} must be int, not {class_name(x)}")
         x = x.__index__()
     refuse_long(x)
     return x
-
-
-def refused(message: str) -> TypeError:
-    """The error of an argument of the wrong kind: torch's own for the method that was called with it, where that tells, else one of these words."""
-    from ._call_forms import under_way
-    return under_way(message)
 
 
 def _is_integer(x) -> bool:

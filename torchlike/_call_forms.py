@@ -5,11 +5,8 @@
 from __future__ import annotations
 
 import functools
-import inspect
 import operator
-import os
 import re
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -28,8 +25,6 @@ _NUMPYS = {"axis": "dim", "keepdims": "keepdim", "a": "input", "x": "input", "x1
 _MAY_BE_NONE = frozenset("generator rounding_mode dim output_size scale_factors".split())  # without being left out
 _NAMED = {"int": ("int",), "float": ("float", "int")}  # types by whose names arguments are of a parameter's kind, beside that of the same name
 _INDENT = " " * 6
-_PACKAGE = os.path.dirname(__file__) + os.sep
-_AROUND = tuple(os.path.join(_PACKAGE, name) for name in ("_exchange.py", "overrides.py", "_dispatch" + os.sep))  # frames of methods that look at their arguments
 
 
 class Parameter(NamedTuple):
@@ -53,7 +48,7 @@ class Form:
                 continue
             left, has_default, default = part.partition(" = ")
             kind, _, name = left.rpartition(" ")
-            self.parameters.append(Parameter(kind, name, bool(has_default), default == "None" or name in _MAY_BE_NONE, only_named,
+            self.parameters.append(Parameter(kind, name, bool(has_default), default == "None" or name in _MAY_BE_NONE and (kind, name) != ("int", "dim"), only_named,
                                              name not in _ALWAYS_LISTS if alone is None else name in alone, name in strict))
         self.positional = sum(not p.only_named for p in self.parameters)
         self.least = sum(not p.optional for p in self.parameters)
@@ -118,22 +113,36 @@ class Form:
         out, parts = f" * ({self.text})\n", self.text.split(", ")  # the star counts, and so does nothing
         if len(parts) != len(args) + len(kwargs):
             return out
-        names = {p.name: p for p in self.parameters}
-        unknown = [name for name in kwargs if name not in names]
+        unknown = self.unknown(kwargs)
         if unknown:
             return out + f"{_INDENT}didn't match because some of the keywords were incorrect: {', '.join(unknown)}\n"
-        places = [next((p for p in self.parameters if part.partition(" = ")[0].endswith(f" {p.name}")), None) for part in parts]
-        shown = [_shown(p, x) for p, x in zip(places, args)] + [f"{name}={_shown(names[name], x)}" for name, x in kwargs.items()]
-        return out + f"{_INDENT}didn't match because some of the arguments have invalid types: ({', '.join(shown)})\n"
+        return out + f"{_INDENT}didn't match because some of the arguments have invalid types: ({self.marked(args, kwargs)})\n"
+
+    def unknown(self, kwargs: dict) -> list[str]:
+        """The keywords that the form does not have among its last parts, as many as there are keywords: there the parser looks for them."""
+        last = [_name(part) for part in self.text.split(", ")[-len(kwargs):]]
+        return [name for name in reversed(kwargs) if name not in last]
+
+    def marked(self, args: tuple, kwargs: dict) -> str:
+        """The types of as many arguments as the form has parts, those that do not fit between exclamation marks."""
+        names = {p.name: p for p in self.parameters}
+        shown = [_shown(names.get(_name(part)), x) for part, x in zip(self.text.split(", "), args)]
+        shown += [_shown(p, kwargs[name], f"{name}=") for name, p in names.items() if name in kwargs]
+        return ", ".join(shown) + ", " * (not args)
 
 
-def _shown(p: Parameter | None, x: Any) -> str:
+def _name(part: str) -> str:
+    """A parameter's name in its part of a form's text."""
+    return part.partition(" = ")[0].rpartition(" ")[2]
+
+
+def _shown(p: Parameter | None, x: Any, word: str = "") -> str:
     """An argument's type, between exclamation marks where it is not by its name the parameter's. To torch no type is one of a parameter with a default."""
     name = class_name(x)
     if isinstance(x, (tuple, list)) and not hasattr(x, "_fields"):
         kinds = [class_name(y) for y in x]
         name = f"empty {name}" if not x else f"list of [{', '.join(kinds)}]" if isinstance(x, list) else f"tuple of ({', '.join(kinds)}{',' * (len(x) == 1)})"
-    return name if p is not None and not p.optional and class_name(x) in _NAMED.get(p.kind, (p.kind,)) else f"!{name}!"
+    return word + name if p is not None and not p.optional and class_name(x) in _NAMED.get(p.kind, (p.kind,)) else f"!{word}{name}!"
 
 
 def _is_int(x: Any) -> bool:
@@ -157,14 +166,14 @@ _CHECKS: dict[str, Callable[[Any], bool]] = {
     "bool": lambda x: isinstance(x, bool) or type(x).__name__ in ("bool_", "bool"), "torch.dtype": lambda x: isinstance(x, dt.dtype),
     "torch.layout": lambda x: type(x).__name__ == "layout", "torch.device": lambda x: isinstance(x, (device, str)) or _is_int(x),
     "torch.Generator": lambda x: isinstance(x, Generator), "torch.memory_format": lambda x: type(x).__name__ == "memory_format"}
-_NUMBERS_TOO = frozenset("add sub subtract mul multiply div divide true_divide floor_divide".split())  # whose tensors may be numbers
+_NUMBERS_TOO = frozenset("copy add sub subtract mul multiply div divide true_divide floor_divide".split())  # whose tensors may be numbers
 
 
 def _fits(p: Parameter, x: Any) -> bool:
     """Whether torch's parser goes on after an argument; of lists it looks at the first item."""
     if p.kind == "tuple of ints":
         if isinstance(x, (tuple, list)):
-            return not x or _is_int(x[0]) or isinstance(x[0], bool)
+            return not x or _is_int(x[0])
         return p.alone and _is_int(x)
     if p.kind.startswith("tuple of "):
         return isinstance(x, (tuple, list)) or p.kind == "tuple of floats" and _is_float(x)
@@ -220,10 +229,17 @@ def _of_schema(schema: Any, method: bool) -> str | None:
     return ", ".join(parts)
 
 
+# methods whose parser has one form, and the dispatcher two
+_ALONE = {"size": "int dim = None", "stride": "int dim = None", "mul": "Tensor other", "mul_": "Tensor other", "polygamma": "int n",
+          "is_contiguous": "*, torch.memory_format memory_format = torch.contiguous_format"}
+
+
 @functools.lru_cache(512)
 def forms(function: str, method: bool) -> tuple[tuple[Form, ...], bool]:
     """A function's forms, and whether torch chooses between several of them (of which it may not name those that are deprecated)."""
     from ._aten_schemas import schemas
+    if method and function in _ALONE:
+        return (Form(_ALONE[function], "mul" in function),), False
     written = _written()
     texts = written.get(f"Tensor.{function}") if method else None
     if texts is None and function in written:
@@ -262,28 +278,14 @@ def refusal(function: str, args: tuple, kwargs: dict, method: bool) -> TypeError
 
 def combination(function: str, args: tuple, kwargs: dict, found: tuple[Form, ...]) -> str:
     words = ", ".join(map(class_name, args))
-    for name, x in kwargs.items():
+    for name, x in reversed(kwargs.items()):  # the parser has them in a hash table, whose last entry comes first
         words += f", {name}={class_name(x)}" if args else f"{name}={class_name(x)}, "
-    start = f"{function}() received an invalid combination of arguments - got ({words}), but expected "
-    if len(found) == 1:
-        return start + f"({found[0].text})"
-    return start + "one of:\n" + "".join(form.described(args, kwargs) for form in found)
-
-
-def under_way(message: str) -> TypeError:
-    """The error of an argument that some method of Tensor which nothing wraps was given: torch's, where its forms tell, else of `message`."""
-    frame, below = sys._getframe(2), None
-    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
-        frame, below = frame.f_back, below if frame.f_code.co_filename.startswith(_AROUND) else frame
-    code = below.f_code if below is not None else None
-    if code is None or code.co_name == "run" or not (code.co_argcount and isinstance(below.f_locals.get(code.co_varnames[0]), Tensor)):
-        return TypeError(message)
-    names, values = code.co_varnames[1:code.co_argcount], below.f_locals
-    args = [values[name] for name in names]
-    if code.co_flags & inspect.CO_VARARGS:
-        args += values[code.co_varnames[code.co_argcount + code.co_kwonlyargcount]]
-    name = code.co_name.lstrip("_")
-    found, _ = forms(name, True)
-    while args and found and len(args) > max(form.positional for form in found) and not any(form.spreads for form in found):
-        args.pop()  # what torch's forms have by name alone, and was left out
-    return refusal(name, tuple(args), {}, True) or TypeError(message)
+    start = f"{function}() received an invalid combination of arguments - got "
+    if len(found) != 1:
+        return start + f"({words}), but expected one of:\n" + "".join(form.described(args, kwargs) for form in found)
+    form, unknown = found[0], found[0].unknown(kwargs)
+    if unknown:
+        return start + "unrecognized keyword arguments: " + ", ".join(unknown)
+    if len(form.text.split(", ")) == len(args) + len(kwargs):
+        words = form.marked(args, kwargs)
+    return start + f"({words}), but expected ({form.text})"

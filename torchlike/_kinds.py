@@ -61,7 +61,7 @@ def blame(f: Callable, args: tuple, kwargs: dict, error: Exception, first: int =
     `counts`: whether it is torch, and not Python, that tells of arguments which are too many or too few.
     """
     function = function or f.__name__
-    if counts:
+    if counts or not first and _binds(f, args, kwargs):  # (what a method in Python hands on)
         from ._call_forms import refusal
         from ._torch_names import IN_PYTHON
         refused = None if function in IN_PYTHON else refusal(function, args[1 - first:], kwargs, first == 0)
@@ -97,6 +97,14 @@ def blame(f: Callable, args: tuple, kwargs: dict, error: Exception, first: int =
         _name(function, f.__name__, given, args[1 - first:], kwargs, error, first)
 
 
+def _binds(f: Callable, args: tuple, kwargs: dict) -> bool:
+    try:
+        signature_of(f).bind(*args, **kwargs)
+    except TypeError:
+        return False
+    return True
+
+
 _UNNAMED = re.compile(r"(?:(\w+)\(\): )?argument (?:'(\w+)' )?(?:\(position \d+\) )?must be (.*), (?:but found .*|not (.*))")
 
 
@@ -124,8 +132,6 @@ def _count(function: str, parameters: list[inspect.Parameter], args: tuple, kwar
     parameters, args = parameters[apart:], args[apart:]
     names = [p.name for p in parameters]
     unknown = [name for name in kwargs if name not in names]
-    if _several_forms(function):
-        raise combination(function, args, kwargs, apart == 1) from None
     positional = [p for p in parameters if p.kind is not p.KEYWORD_ONLY]
     needed, most = sum(p.default is p.empty for p in positional), len(positional)
     if len(args) > most:

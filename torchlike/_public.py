@@ -4,18 +4,20 @@ from __future__ import annotations
 import functools
 import importlib
 import inspect
+import operator
 import os
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from types import FunctionType, ModuleType
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 from . import _autocast
+from ._arguments import converts
 from ._core.aval import broadcast_shapes
 from ._core.layout import overlapping
 from ._exchange import copied
-from ._kinds import blame, combination, only_self, signature_of
+from ._kinds import blame, combination, signature_of
 from ._older_orders import FACTORS, newer
 from ._out import ALONG_DIM, APART, BY_OUT, MADE_APART, OF_ALL_IF_BOOL, PARTLY, WRITES_APART, by_out, writer
 from ._tensor import Tensor
@@ -52,34 +54,30 @@ EVERY_DIM = MISSING  # of a `dim`
 
 
 def public(*, function: bool = True, method: bool = True, inplace: bool = False, out: bool = False,
-           names: tuple[str, ...] = (), checked: bool = False, repeating: Callable | None = None) -> Callable:
+           names: tuple[str, ...] = (), repeating: Callable | None = None) -> Callable:
     """Decorator: publishes a function written for Tensors under torch's names.
 
     function  `torch.<name>`; method `Tensor.<name>` (the first parameter is the tensor)
     inplace   also `Tensor.<name>_` and `torch.<name>_`, which write the result into the first argument
     out       `torch.<name>(..., out=t)` writes into t (a tuple of tensors for several results)
     names     second names (`torch.concat` of `cat`), each of a function of its own, which says so
-    checked   f itself refuses what is no tensor, so that the method can be f and not a wrapper of it
     repeating the in-place form for a tensor whose elements are partly one place in memory (`expand`); without it that is an error
     """
     def register(f: Callable) -> Callable:
         f = _autocast.wrap(f)
-        first = f.__name__.removeprefix("_")
+        first = f.__name__ = f.__name__.removeprefix("_")
         for name in (first, *names):
             if name != first:
                 FIRST[name] = first
             if function:
                 FUNCTIONS[name] = named_as(name, with_out(f) if out else called(f))
-            if method and not _numpy_words(f) and (checked or only_self(f)) and f.__name__ not in FACTORS and f.__name__ not in SPREAD:
+            if method:
                 setattr(Tensor, name, f if name == first else named_as(name, copied(f)))
-            elif method:
-                setattr(Tensor, name, named_as(name, called(f, method=True)))
             if inplace:
                 if name != first:
                     FIRST[name + "_"] = first + "_"
-                g = in_place(f, name + "_", repeating)
-                setattr(Tensor, name + "_", g)
-                FUNCTIONS[name + "_"] = copied(g)  # as in torch no method: classes take them over one by one
+                setattr(Tensor, name + "_", in_place(f, name + "_", repeating))
+                FUNCTIONS[name + "_"] = in_place(f, name + "_", repeating, first=1)  # as in torch no method: classes take them over one by one
         return f
     return register
 
@@ -103,21 +101,32 @@ def second(name: str, f: Callable) -> Callable:
     return named_as(name, with_out(inner) if "out" in (f.__kwdefaults__ or {}) else called(inner))
 
 
-def name_methods() -> None:
-    """Make methods say what they are called, and those of two names two functions."""
+def finish_methods() -> None:
+    """Make methods with arguments tell of wrong ones, each say what it is called, and those of two names be two functions."""
     known: dict[int, str] = {}
     for name, f in [*vars(Tensor).items()]:
         if f.__class__ is not FunctionType or name[0] == "_" and not name.startswith("__"):
             continue
+        made = f
         if known.get(id(f), name) != name or f.__name__ != name and getattr(Tensor, f.__name__, None) is f:
             FIRST.setdefault(name, known.get(id(f), f.__name__))
-            f = copied(f)
-            setattr(Tensor, name, f)
+            made = copied(f)
         known[id(f)] = name
-        f.__name__ = _SHOWN.get(name, name)
+        if name in _IN_PYTHON:
+            made = copied(made)
+            made.__qualname__ = f"Tensor.{name}"
+        if name[0] != "_" and not is_wrapped(f) and len(signature_of(f).parameters) > 1:
+            made = called(made, method=True)
+            made._counts = name not in _IN_PYTHON
+        if made is not f:
+            setattr(Tensor, name, made)
+        made.__name__ = _SHOWN.get(name, name)
 
 
 _copies: dict[int, Callable] = {}  # of methods, as functions
+# methods that PyTorch has in Python, which counts their arguments and tells their class
+_IN_PYTHON = frozenset("""backward dim_order is_shared istft lu module_load norm register_hook register_post_accumulate_grad_hook resize resize_as share_memory_
+    split stft storage storage_type to_sparse_coo unflatten unique unique_consecutive""".split())
 # operators that say that they are another method
 _SHOWN = {"__abs__": "abs", "__neg__": "neg", "__pos__": "positive", "__pow__": "pow", "__ipow__": "pow_", "__rtruediv__": "__rdiv__", "__itruediv__": "__idiv__"}
 
@@ -154,17 +163,6 @@ def importable(module: ModuleType, prefix: str = "") -> None:
 def called(f: Callable, method: bool = False) -> Callable:
     """f as users call it: NumPy's names of arguments; torch's TypeError instead of what an argument of the wrong kind led to."""
     words = _numpy_words(f)
-    if method and not words and list(signature_of(f).parameters)[1:] == ["other"]:
-        @functools.wraps(f)
-        def run(self, other):  # loops call these often: no packing of arguments
-            try:
-                return f(self, other)
-            except Exception as error:
-                repeat = _mended(f, run, (self, other), {}, error, method)
-                if repeat is None:
-                    raise
-            return repeat()
-        return run
 
     @functools.wraps(f)
     def run(*args, **kwargs):
@@ -177,6 +175,35 @@ def called(f: Callable, method: bool = False) -> Callable:
             if repeat is None:
                 raise
         return repeat()
+
+    if method and not words and list(signature_of(f).parameters)[1:] == ["other"]:
+        packed = run
+
+        @functools.wraps(f)
+        def run(self, other=MISSING, *more, **named):  # loops call these often: no packing of arguments
+            if other is MISSING or more or named:
+                return packed(self, *((other, *more) if other is not MISSING else ()), **named)
+            try:
+                return f(self, other)
+            except Exception as error:
+                repeat = _mended(f, run, (self, other), {}, error, method)
+                if repeat is None:
+                    raise
+            return repeat()
+    return run
+
+
+def looking(f: Callable) -> Callable:
+    """f, which tells of wrong arguments itself, and has other forms for tensors without a Value."""
+    @functools.wraps(f)
+    def run(*args, **kwargs):
+        try:
+            return f(*args, **kwargs)
+        except Exception as error:
+            form = _form_for(f.__name__, args, kwargs, error)
+            if form is None:
+                raise
+        return form(*args, **kwargs)
     return run
 
 
@@ -195,9 +222,7 @@ def asking(f: Callable) -> Callable:
 
 def _mended(f: Callable, run: Callable, args: tuple, kwargs: dict, error: Exception, method: bool) -> Callable | None:
     """What to call instead of f, which failed with `error`; None where nothing is. Raises torch's error where an argument is of the wrong kind."""
-    if error.__class__ is Refused:
-        return functools.partial(sparse_form(f.__name__, error), *args, **kwargs)
-    form = _quantized_form(f.__name__, args, kwargs)
+    form = _form_for(f.__name__, args, kwargs, error)
     if form is not None:
         return functools.partial(form, *args, **kwargs)
     if _is_of_class(f, args):
@@ -206,7 +231,7 @@ def _mended(f: Callable, run: Callable, args: tuple, kwargs: dict, error: Except
     if older is not None:
         return functools.partial(f, *older[0], **older[1])
     if method:
-        if f.__name__ in SPREAD and len(args) > 2 and isinstance(error, TypeError) and not kwargs:
+        if f.__name__ in SPREAD and len(args) > 2 and isinstance(error, TypeError) and not kwargs and all(converts(operator.index, n) for n in args[1:]):
             return functools.partial(f, args[0], args[1:])
         taken = taken_over(run.__name__, args, kwargs)
         if taken is not NotImplemented:
@@ -271,6 +296,11 @@ def taken_over(name: str, args: tuple, kwargs: dict) -> Any:
     overrides = importlib.import_module(f"{__package__}.overrides")
     owner = Tensor if isinstance(args[0], Tensor) else sys.modules[__package__]
     return overrides.handed_over(getattr(owner, name), relevant, *args, **kwargs) if overrides.has_torch_function(relevant) else NotImplemented
+
+
+def _form_for(name: str, args: tuple, kwargs: dict, error: Exception) -> Callable | None:
+    """What runs instead of torch's function `name`, whose call failed with `error`, for the tensors without a Value that it was given."""
+    return sparse_form(name, error) if error.__class__ is Refused else _quantized_form(name, args, kwargs)
 
 
 def sparse_form(name: str, error: Refused) -> Callable:
@@ -382,15 +412,22 @@ def _name_own_size_first(self: Any, args: tuple, error: Exception) -> None:
         broadcast_shapes(*[tuple(x.shape) for x in (self, *args) if isinstance(x, Tensor)])
 
 
-def in_place(f: Callable, name: str, repeating: Callable | None = None) -> Callable:
-    """f_ : write f's result into the first argument; or call `repeating` where several of its elements are one place in memory."""
+def in_place(f: Callable, name: str, repeating: Callable | None = None, first: int = 0) -> Callable:
+    """f_ : write f's result into the first argument; or call `repeating` where several of its elements are one place in memory.
+
+    `first`: the number of the first argument in torch's words, 1 for a function, where it may come by its name.
+    """
     words = _numpy_words(f)
     *_, last = signature_of(f).parameters.values()
     # a value to fill with is looked at before anything is written
     reads = slice(None, -1 if last.name == "value" and last.kind is last.POSITIONAL_OR_KEYWORD else None)
 
     @functools.wraps(f)
-    def write(self, *args, **kwargs):
+    def write(self=MISSING, /, *args, **kwargs):
+        if self is MISSING:
+            if "input" not in kwargs:
+                blame(f, (), kwargs, TypeError(), 1, name)
+            return write(kwargs.pop("input"), **kwargs)
         try:
             if repeating is not None and overlapping(self._layout):
                 f(self, *args, **kwargs)  # checks the arguments
@@ -422,7 +459,7 @@ def in_place(f: Callable, name: str, repeating: Callable | None = None) -> Calla
                 if taken is not NotImplemented:
                     return taken
                 _name_own_size_first(self, args, error)
-                blame(f, (self, *args), kwargs, error, 0 if isinstance(self, Tensor) else 1, name)
+                blame(f, (self, *args), kwargs, error, first if isinstance(self, Tensor) else 1, name)
                 raise
             return write(*older[0], **older[1])
         try:
@@ -435,6 +472,14 @@ def in_place(f: Callable, name: str, repeating: Callable | None = None) -> Calla
     write.__name__ = write.__qualname__ = name
     stays, apart = name.startswith("logical_"), name in WRITES_APART
     return write
+
+
+_WRAPPERS = {code for f in (called, with_out, in_place) for code in f.__code__.co_consts if code.__class__ is CodeType}
+
+
+def is_wrapped(f: FunctionType) -> bool:
+    """Whether f handles calls of wrong arguments, and of tensors without a Value, already."""
+    return f.__code__ in _WRAPPERS
 
 
 def named(out: Tensor, name: str, *inputs: Tensor) -> Tensor:

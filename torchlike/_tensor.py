@@ -586,6 +586,8 @@ class Tensor(Fields, metaclass=Shown):
         strides = (self._layout or contiguous(self._value.aval.shape)).strides
         if dim is None:
             return strides
+        if dim.__class__ is bool:
+            raise TypeError("argument 'dim' must be int, not bool")
         if not -len(strides) <= dim < len(strides):
             if not strides:
                 raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")

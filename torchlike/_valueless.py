@@ -5,7 +5,6 @@ then for the function's form for such arguments. Strided tensors pay nothing for
 """
 from __future__ import annotations
 
-import functools
 import sys
 from collections.abc import Callable
 from types import FunctionType
@@ -15,7 +14,7 @@ from ._core import program
 from ._core.registry import Op
 from ._core.value import Value
 from ._exchange import exchange
-from ._public import Refused, called, in_place, with_out
+from ._public import Refused, is_wrapped, looking
 from ._tensor import Tensor
 
 FACTS = ("size", "dim", "ndimension", "numel", "nelement", "element_size", "is_floating_point", "is_complex", "is_signed", "get_device", "ndim", "itemsize",
@@ -85,13 +84,13 @@ def look_for(forms: dict[str, Callable]) -> None:
     """Methods of Tensor that look at their arguments themselves look for arguments of a kind with these forms, too."""
     for name in forms:
         if not name.startswith("__"):
-            look_in(vars(Tensor).get(name), True)
+            look_in(vars(Tensor).get(name))
 
 
-def look_in(f: Any, method: bool) -> None:
+def look_in(f: Any) -> None:
     """The same for one function."""
-    if f.__class__ is FunctionType and not hasattr(f, "_looks") and not any(f.__code__ in g.__code__.co_consts for g in (called, with_out, in_place)):
-        exchange(f, functools.partial(called, method=method))
+    if f.__class__ is FunctionType and not hasattr(f, "_looks") and not is_wrapped(f):
+        exchange(f, looking)
         f._looks = True
 
 

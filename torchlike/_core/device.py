@@ -36,7 +36,7 @@ class device(metaclass=Shown):
             type, index = type.type, type.index if index is None else index
         elif isinstance(type, int) and not isinstance(type, bool):
             if type < 0:
-                raise RuntimeError("Device index must be non-negative")
+                raise RuntimeError("Device index must not be negative")
             if not (cuda_available() or tpu_available()):
                 raise RuntimeError("Cannot access accelerator device when none is available.")
             type, index = "cuda" if cuda_available() else "tpu", type

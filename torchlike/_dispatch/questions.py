@@ -64,7 +64,7 @@ def _length(self: Tensor) -> int:
 
 def _contiguous(self: Tensor, memory_format: Any = None) -> bool:
     if not _answers(self, "strides"):
-        return _plain["is_contiguous"](self) if memory_format is None else _plain["is_contiguous"](self, memory_format)
+        return _plain["is_contiguous"](self) if memory_format is None else _plain["is_contiguous"](self, memory_format=memory_format)
     if memory_format is None or str(memory_format) == "torch.contiguous_format":
         found = _leaves.hand_on(aten.is_contiguous.default, self)
         return _plain["is_contiguous"](self) if found is None else found

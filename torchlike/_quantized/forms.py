@@ -440,4 +440,4 @@ Quantized.__hash__ = Tensor.__hash__
 look_for(FORMS)
 for _name in FORMS:
     if hasattr(functional, _name):
-        look_in(getattr(functional, _name), False)
+        look_in(getattr(functional, _name))

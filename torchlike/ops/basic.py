@@ -5,6 +5,7 @@ from typing import overload
 
 import numpy as np
 
+from .._arguments import flag
 from .._core import device as dev
 from .._core import dtype as dt
 from .._core import program
@@ -122,7 +123,7 @@ def to(self, *args, dtype=None, device=None, non_blocking: bool = False, copy: b
         out = self.clone(memory_format=memory_format) if not self._dispatches else apply(CONVERT, (self,), (self.dtype,))
     elif memory_format is not preserve_format and memory_format is not None:
         if self._dispatches:
-            return out.contiguous(memory_format)
+            return out.contiguous(memory_format=memory_format)
         if out is not self:
             out = laid_out(out, out, memory_format)
         elif suggested_format(out) is not memory_format:
@@ -131,7 +132,7 @@ def to(self, *args, dtype=None, device=None, non_blocking: bool = False, copy: b
 
 
 def _caster(name, dtype):
-    def f(self, memory_format=preserve_format) -> Tensor:
+    def f(self, *, memory_format=preserve_format) -> Tensor:
         return self.to(dtype=dtype, memory_format=memory_format) if memory_format is not preserve_format else to_dtype(self, dtype)
     f.__name__ = f.__qualname__ = name
     f.__doc__ = f"self.to({dtype})."
@@ -151,13 +152,13 @@ def type_as(self, other: Tensor) -> Tensor:
 
 
 @public(function=False)
-def cpu(self, memory_format=preserve_format) -> Tensor:
+def cpu(self, *, memory_format=preserve_format) -> Tensor:
     """self on the CPU."""
     return self.to(device=dev.CPU, memory_format=memory_format)
 
 
 @public(function=False)
-def cuda(self, device=None, non_blocking: bool = False, memory_format=preserve_format) -> Tensor:
+def cuda(self, device=None, non_blocking: bool = False, *, memory_format=preserve_format) -> Tensor:
     """self on the GPU."""
     device = dev.device("cuda" if device is None else device)
     if device.type != "cuda":
@@ -171,7 +172,7 @@ _LACKING = {"xpu": AssertionError("Torch not compiled with XPU enabled"), "ipu":
 
 
 def _to_a_device_that_is_not_there(kind: str) -> None:
-    def to(self, device=None, non_blocking: bool = False, memory_format=preserve_format) -> Tensor:
+    def to(self, device=None, non_blocking: bool = False, *, memory_format=preserve_format) -> Tensor:
         """An error: there is no such device."""
         raise type(_LACKING[kind])(*_LACKING[kind].args)
     to.__name__ = to.__qualname__ = kind
@@ -200,25 +201,27 @@ def overwrite(self: Tensor, new: Tensor, repeats: bool = False, node: str = "", 
 
 
 @public(function=False)
-def copy_(self, src: Tensor | float, non_blocking: bool = False) -> Tensor:
-    """self = src, broadcast and cast."""
-    self._check_write(src is self)
-    if not isinstance(src, Tensor):
-        if not isinstance(src, (int, float, complex, np.generic)):
-            raise TypeError(f"copy_(): argument 'other' (position 1) must be Tensor, not {class_name(src)}")
-        src = src.item() if isinstance(src, np.generic) else src
-        src = scalar_tensor(src, dtype=number_dtype(src), device=self.device)
-    if src is self:
+def copy_(self, other: Tensor | float, non_blocking: bool = False) -> Tensor:
+    """self = other, broadcast and cast."""
+    if non_blocking is not False:
+        flag(non_blocking)
+    self._check_write(other is self)
+    if not isinstance(other, Tensor):
+        if not isinstance(other, (int, float, complex, np.generic)):
+            raise TypeError(f"copy_(): argument 'other' (position 1) must be Tensor, not {class_name(other)}")
+        other = other.item() if isinstance(other, np.generic) else other
+        other = scalar_tensor(other, dtype=number_dtype(other), device=self.device)
+    if other is self:
         return overwrite(self, _plain_copy(self), True)
     if self._storage is not None:
-        check_partly_same(self, (src,))
-    if src.device is not self.device:
-        src = to_device(src, self.device)
-    src = to_dtype(src, self.dtype)
-    if src._value.aval.shape != self._value.aval.shape:
-        same_shape(self, broadcast_shapes(self._value.aval.shape, src._value.aval.shape))
-        src = src.expand(self._value.aval.shape)
-    return overwrite(self, _plain_copy(src))
+        check_partly_same(self, (other,))
+    if other.device is not self.device:
+        other = to_device(other, self.device)
+    other = to_dtype(other, self.dtype)
+    if other._value.aval.shape != self._value.aval.shape:
+        same_shape(self, broadcast_shapes(self._value.aval.shape, other._value.aval.shape))
+        other = other.expand(self._value.aval.shape)
+    return overwrite(self, _plain_copy(other))
 
 
 @public(function=False)
@@ -399,16 +402,16 @@ def abs(input) -> Tensor:
 _abs_in_place = Tensor.abs_
 
 
-def _abs_(self) -> Tensor:
-    """self = |self|; not of complex tensors, which cannot hold it."""
-    if isinstance(self, Tensor) and self.dtype.is_complex:
+def abs_(input) -> Tensor:
+    """input = |input|; not of complex tensors, which cannot hold it."""
+    if isinstance(input, Tensor) and input.dtype.is_complex:
         raise RuntimeError("In-place abs is not supported for complex tensors.")
-    return _abs_in_place(self)
+    return _abs_in_place(input)
 
 
 for _name in ("abs_", "absolute_"):
-    setattr(Tensor, _name, _abs_)
-    FUNCTIONS[_name] = _abs_
+    setattr(Tensor, _name, abs_)
+    FUNCTIONS[_name] = abs_
 Tensor.__reversed__ = lambda self: self.flip(0) if self.ndim else self
 Tensor.__neg__ = lambda self: neg(self)
 Tensor.__abs__ = lambda self: abs(self)
@@ -473,7 +476,7 @@ def _masked_fill_repeating(self, mask: Tensor, value) -> Tensor:
     return put_repeating(self, where, tuple(range(self.ndim)), value if isinstance(value, Tensor) else scalar_tensor(value, dtype=self.dtype, device=self.device))
 
 
-@public(inplace=True, checked=True, repeating=_masked_fill_repeating)
+@public(inplace=True, repeating=_masked_fill_repeating)
 def masked_fill(input, mask: Tensor, value) -> Tensor:
     """value where mask holds, input elsewhere; the dtype of input."""
     if not isinstance(mask, Tensor):

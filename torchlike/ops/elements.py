@@ -7,7 +7,7 @@ import math
 import ml_dtypes
 import numpy as np
 
-from .._arguments import number, refused
+from .._arguments import number
 from .._core import dtype as dt
 from .._core.aval import NUMBERS, Aval, result_dtype
 from .._tensor import Tensor
@@ -92,7 +92,7 @@ def plain_number(x):
     for kind in _NUMBERS:
         if isinstance(x, kind):
             return kind(x)
-    raise refused(f"argument must be Number, not {type(x).__name__}")
+    raise TypeError(f"argument must be Number, not {type(x).__name__}")
 
 
 def aval_of(x) -> Aval:

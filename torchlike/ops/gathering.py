@@ -287,7 +287,7 @@ def out_of(dim: int, n: int):
     return lambda bad: f"index {bad} is out of bounds for dimension {dim} with size {n}"
 
 
-@public(out=True, checked=True)
+@public(out=True)
 def gather(input, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Tensor:
     """out[i][j] = input[index[i][j]][j] for dim 0, and so on: the shape of index."""
     d = as_dim(dim, input.ndim)

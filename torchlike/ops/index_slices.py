@@ -26,7 +26,7 @@ _SELECT_SCALAR = Op("index_select_scalar", lambda xp, x, index: x.reshape(()), s
                     torch_name="IndexSelectBackward0")
 
 
-@public(out=True, checked=True)
+@public(out=True)
 def index_select(input, dim: int, index: Tensor) -> Tensor:
     """The slices along dim that a vector of indices names."""
     d = as_dim(dim, input.ndim)

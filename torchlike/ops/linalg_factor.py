@@ -501,4 +501,4 @@ def qr(input, some: bool = True) -> _qr_result:
     """(Q, R); a square Q for some=False."""
     warn("torch.qr is deprecated in favor of torch.linalg.qr and will be removed in a future PyTorch release.\n"
          "Instead of some=False, torch.linalg.qr takes mode='complete'.", once=True)
-    return _qr_result(*linalg_qr(input, "reduced" if some else "complete"))
+    return _qr_result(*linalg_qr(input, "reduced" if flag(some) else "complete"))

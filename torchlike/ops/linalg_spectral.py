@@ -182,6 +182,7 @@ def svd(input, some: bool = True, compute_uv: bool = True) -> _svd:
     """(U, S, V) with input = U diag(S) V^H; zeros for U and V without compute_uv."""
     if input.ndim < 2:
         raise RuntimeError(f"linalg.svd: input should have at least 2 dimensions, but has {input.ndim} dimensions instead")
+    some, compute_uv = flag(some), flag(compute_uv)
     if not compute_uv:
         *batch, m, n = input.shape
         return _svd(input.new_zeros(*batch, m, m), svdvals(input), by_columns(input.new_zeros(*batch, n, n)))

@@ -75,7 +75,7 @@ def suggested_format(t: Tensor) -> memory_format:
 
 
 @public(function=False)
-def is_contiguous_(self, memory_format=contiguous_format) -> bool:
+def is_contiguous_(self, *, memory_format=contiguous_format) -> bool:
     """Whether elements lie in order in memory."""
     if memory_format is None:
         raise TypeError("is_contiguous(): argument 'memory_format' must be torch.memory_format, not NoneType")
@@ -92,11 +92,11 @@ Tensor.is_contiguous = is_contiguous_
 del Tensor.is_contiguous_
 
 
-def contiguous_(self, memory_format=contiguous_format) -> Tensor:
+def contiguous_(self, *, memory_format=contiguous_format) -> Tensor:
     """self, or a contiguous copy where it is not."""
     if memory_format is None:
         raise TypeError("contiguous(): argument 'memory_format' must be torch.memory_format, not NoneType")
-    return self if is_contiguous_(self, memory_format) else clone(self, memory_format=memory_format)
+    return self if is_contiguous_(self, memory_format=memory_format) else clone(self, memory_format=memory_format)
 
 
 Tensor.contiguous = contiguous_

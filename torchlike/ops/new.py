@@ -28,7 +28,10 @@ def _constant_like(name: str, value):
     @overload
     def f(self, size: Sequence[int], *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False) -> Tensor: ...
     def f(self, *size, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False, **kwargs) -> Tensor:
-        shape = as_size(*size) if "size" not in kwargs else as_size(kwargs["size"])
+        for word in kwargs:
+            if size or word != "size":
+                raise TypeError(f"{name}() got " + (f"multiple values for argument '{word}'" if word == "size" else f"an unexpected keyword argument '{word}'"))
+        shape = as_size(kwargs["size"]) if kwargs else as_size(*size)
         _empty_check(shape)
         kind, place = _kind(self, dtype, device)
         return of_its_class(self, _finish(for_examples(constant(shape, written(value, kind), kind, place), self), requires_grad))

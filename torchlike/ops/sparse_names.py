@@ -91,12 +91,18 @@ def hspmm(mat1: Tensor, mat2: Tensor) -> Tensor:
     return _loaded("products").hspmm(mat1, mat2)
 
 
+def _own(self: Tensor, name: str) -> Callable | None:
+    """The method of the class of a tensor of another kind, where it has one of its own."""
+    own = getattr(type(self), name)
+    return None if own is getattr(Tensor, name) else own
+
+
 def _or_its_own(f: Callable) -> Callable:
     """f for strided tensors; for a sparse one its own method, where f is asked of Tensor and not of the tensor."""
     @functools.wraps(f)
     def ask(self: Tensor, *args: Any, **kwargs: Any) -> Any:
-        own = getattr(type(self), f.__name__) if self._sparse else ask
-        return (f if own is ask else own)(self, *args, **kwargs)
+        own = _own(self, f.__name__) if self._sparse else None
+        return (own or f)(self, *args, **kwargs)
     return ask
 
 
@@ -121,7 +127,8 @@ Tensor.sparse_dim, Tensor.dense_dim = _or_its_own(sparse_dim), _or_its_own(dense
 def _only_sparse(name: str, layout: str) -> Callable:
     def refuse(self: Tensor) -> Any:
         if self._sparse:  # asked of Tensor, not of the tensor
-            return getattr(type(self), name)(self) if getattr(type(self), name) is not refuse else self.refuse(name)
+            own = _own(self, name)
+            return own(self) if own else self.refuse(name)
         raise RuntimeError(f"{name} expected sparse {layout}tensor layout but got Strided")
     refuse.__name__ = refuse.__qualname__ = name
     return refuse
@@ -130,7 +137,8 @@ def _only_sparse(name: str, layout: str) -> Callable:
 def _no_parts(name: str) -> Callable:
     def refuse(self: Tensor, *args: Any) -> Any:
         if self._sparse:
-            return getattr(type(self), name)(self, *args) if getattr(type(self), name) is not refuse else self.refuse(name)
+            own = _own(self, name)
+            return own(self, *args) if own else self.refuse(name)
         raise NotImplementedError(f"Could not run 'aten::{name}' with arguments from the '{self.device.type.upper()}' backend.")
     refuse.__name__ = refuse.__qualname__ = name
     return refuse
@@ -146,8 +154,8 @@ for _name in ("_indices", "_values", "_nnz", "sparse_resize_", "sparse_resize_an
 
 def to_padded_tensor(self: Tensor, padding: float, output_size: Any = None) -> Tensor:
     """Parts stacked and filled up: NotImplementedError but for nested tensors."""
-    own = type(self).to_padded_tensor
-    if own is not to_padded_tensor:  # asked of Tensor, not of the tensor
+    own = _own(self, "to_padded_tensor")
+    if own:  # asked of Tensor, not of the tensor
         return own(self, padding, output_size)
     raise NotImplementedError(f"Could not run 'aten::to_padded_tensor' with arguments from the '{self.device.type.upper()}' backend.")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, overload
 
-from .._arguments import are_sizes, as_size, constructor_arguments, need_sequence
+from .._arguments import are_sizes, as_size, constructor_arguments, flag, need_sequence
 from .._core import device as dev
 from .._core import dtype as dt
 from .._core.shown import Shown
@@ -13,6 +13,7 @@ from .._tensor import Size, Tensor
 from .aliases import shared
 from .creation import constant, sized, written
 from .from_data import legacy
+from .memory_formats import preserve_format
 
 _DTYPES = (dt.bool_, dt.uint8, dt.int8, dt.int16, dt.int32, dt.int64, dt.float16, dt.bfloat16, dt.float32, dt.float64)
 
@@ -82,21 +83,22 @@ def type_name(t: Tensor) -> str:
 @overload
 def _type(self: Tensor) -> str: ...
 @overload
-def _type(self: Tensor, dtype: Any, non_blocking: bool = False, **kwargs: Any) -> Tensor: ...
-def _type(self: Tensor, dtype: Any = None, non_blocking: bool = False, **kwargs: Any) -> str | Tensor:
+def _type(self: Tensor, dtype: Any, non_blocking: bool = False, *, memory_format: Any = preserve_format) -> Tensor: ...
+def _type(self: Tensor, dtype: Any = None, non_blocking: bool = False, *, memory_format: Any = preserve_format) -> str | Tensor:
     """The name of the tensor's type; with an argument, a dtype or a legacy type or its name, the tensor cast to it."""
+    flag(non_blocking)
     if dtype is None:
         return type_name(self)
     if isinstance(dtype, dt.dtype):
-        return self.to(dtype)
+        return self.to(dtype, memory_format=memory_format)
     if not isinstance(dtype, str | type):
         raise TypeError("dtype must be a type, str, or dtype object")
     found = LEGACY.get(dtype) if isinstance(dtype, str) else dtype
     if found is Tensor or dtype == "torch.Tensor":
-        return self.to(dt.get_default_dtype())
+        return self.to(dt.get_default_dtype(), memory_format=memory_format)
     if not isinstance(found, tensortype):
         raise ValueError(f"invalid type: '{dtype if isinstance(dtype, str) else dtype.__name__}'")
-    return self.to(device=found.kind if self.device.type != found.kind else self.device, dtype=found.dtype)
+    return self.to(device=found.kind if self.device.type != found.kind else self.device, dtype=found.dtype, memory_format=memory_format)
 
 
 Tensor.type = _type
