@@ -41,7 +41,9 @@ torch.einsum('i,i', b[:1], b[:1]); torch.einsum('i,i', b, b); torch.einsum('i,i-
 x.detach().requires_grad_('a'); x.var(unbiased='a'); torch.tensor([x]); torch.tensor([x[0, 0], 1]); torch.tensor([torch.ones(2), torch.ones(2)])
 F.embedding(i, 3); torch.compile(3)
 F.conv2d(None, x); F.conv1d([1.], x); F.conv2d(x, None); F.conv_transpose2d(None, x); F.embedding(None, x); F.layer_norm(None, (2,)); F.batch_norm(None, None, None)
-torch.tensor(np.ones(2, dtype='>f4')); torch.tensor([np.ones(2), np.ones(2)])"""
+torch.tensor(np.ones(2, dtype='>f4')); torch.tensor([np.ones(2), np.ones(2)])
+torch.unique(x, 0); x.unique(1); x.unique(True); torch.unique(x, return_counts=1); x.unique_consecutive(0); torch.unique_consecutive(x, dim=0); torch.broadcast_tensors()
+torch.linalg.householder_product(x.T, x); torch.orgqr(x.T, x[0, :2]); torch.linalg.householder_product(torch.ones(2, 3, 2), x[:, :2].T[:1]); x.max(x, x); x.float().pinverse('a')"""
 BIG = ["i + n", "i - n", "n - i", "i * n", "i < n", "i == n", "x + n", "x < n", "x.double() * n", "i.int() + n", "i // n", "i % n", "i / n", "x / n", "n ** i",
        "x ** n", "i & n", "i | n", "i << n",
        "torch.clamp(x, max=n)", "x.fill_(n)", "i.add_(n)", "torch.full((2,), n)", "torch.tensor(5) * n", "x.masked_fill(x > 0, n)", "torch.eq(i, n)"]

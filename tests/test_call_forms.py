@@ -47,7 +47,9 @@ x.is_contiguous(3); x.type(foo=1); x.type(torch.float, 1); x.copy_(x, 1); x.copy
 x.select(None); x.gather(None); x.sort(None); torch.argsort(x, None); x.median(None); x.cumsum(None); x.squeeze(2.0, 6); x.squeeze(dim="a"); torch.sum(x, dim="a", keepdim=True)
 torch.addmm(x, x, beta="a", mat2=x); torch.addmm(input=x, foo=1); torch.addbmm(input=x, foo=1); x.add(x, beta=2, foo=1); x.add_(0, 0, 0); x.svd("a"); x.qr("a"); x.sum((True,))
 x.unflatten(0); x.unflatten(0, "a"); x.backward(foo=1); x.backward(1, 2, 3, 4, 5); x.register_hook(); x.unique(foo=1); x.dim_order(1, 2); x.polygamma("a"); x.sparse_mask(1)
-torch.sqrt_(); torch.sqrt_(x, 1); torch.sqrt_(foo=1); torch.clamp_(x, "a"); torch.gcd_(x, "a"); torch.addmv_(x); torch.addmv_(x, x); torch.logit_(x, 1, 2)"""
+torch.sqrt_(); torch.sqrt_(x, 1); torch.sqrt_(foo=1); torch.clamp_(x, "a"); torch.gcd_(x, "a"); torch.addmv_(x); torch.addmv_(x, x); torch.logit_(x, 1, 2)
+F.dropout(x, 0.5, 1); F.dropout(x, 0.5, None); F.dropout2d(x[None], 0.5, "a"); F.alpha_dropout(x, 0.5, 0); torch.dropout(x, 0.5, "a"); torch.native_dropout(x, 0.5, "a")
+x.diff(2.5); x.fill_diagonal_(1, 1); torch.frobenius_norm(x); x.sum(axis=0, out=None, dim=0)"""
 BY_NAME = """torch.abs_(input=x); torch.relu_(input=x); torch.clamp_(input=x, min=2)
 x.copy_(other=torch.zeros(3)); x.squeeze(0, 1); x.view(2, True, 3); x.contiguous(memory_format=torch.contiguous_format)"""
 TAKEN = "x.sum(one); x.squeeze(one); x.topk(one).values; x.kthvalue(one).values; x.tril(one); x.roll(one); x.narrow(0, 0, one); x.select(1, one); x.view(one, 6)"

@@ -40,8 +40,8 @@ class Parameter(NamedTuple):
 class Form:
     """One way to call a function: its parameters, and how many arguments it takes."""
 
-    def __init__(self, text: str, numbers_too: bool = False, alone: frozenset | None = None, strict: frozenset = frozenset()) -> None:
-        self.text, self.numbers_too, self.parameters, only_named = text, numbers_too, [], False
+    def __init__(self, text: str, numbers_too: bool = False, alone: frozenset | None = None, strict: frozenset = frozenset(), out: bool = False) -> None:
+        self.text, self.numbers_too, self.out, self.parameters, only_named = text, numbers_too, out, [], False
         for part in filter(None, text.split(", ")):
             if part == "*":
                 only_named = True
@@ -89,7 +89,7 @@ class Form:
                 return self._too_many(function, len(args))
             return _wrong(function, p, None if named else at, x)
         unknown = next((name for name in kwargs if name not in used), None)
-        if unknown is None or unknown == "out":
+        if unknown is None or unknown == "out" and self.out:
             for p, items in unpacked:
                 for place, x in enumerate(items, 1):
                     if not _is_int(x) and not isinstance(x, bool):
@@ -245,7 +245,7 @@ def forms(function: str, method: bool) -> tuple[tuple[Form, ...], bool]:
     if texts is None and function in written:
         texts = list(dict.fromkeys(map(_as_method, written[function]))) if method else written[function]
     if texts is not None:
-        return tuple([Form(text, function.rstrip("_") in _NUMBERS_TOO) for text in texts]), True
+        return tuple([Form(text, function.rstrip("_") in _NUMBERS_TOO, out=not method) for text in texts]), True
     if function == "nonzero":  # whose schema says nothing of `as_tuple`
         return (), False
     found = [s for s in schemas(function) if not any(name.startswith("out") for name in s.names)]
@@ -254,7 +254,7 @@ def forms(function: str, method: bool) -> tuple[tuple[Form, ...], bool]:
         return (), False
     arguments = found[0].arguments
     return (Form(text, alone=frozenset(a.name for a in arguments if re.search(r"\[\d+\]", a.kind)),
-                 strict=frozenset(a.name for a in arguments if a.kind in ("int", "int?"))),), False
+                 strict=frozenset(a.name for a in arguments if a.kind in ("int", "int?")), out=not method),), False
 
 
 def refusal(function: str, args: tuple, kwargs: dict, method: bool) -> TypeError | None:

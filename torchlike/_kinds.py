@@ -43,6 +43,7 @@ _KINDS: dict[str, Callable[[object], bool]] = {
     "float | None": lambda x: x is None or (not isinstance(x, str) and converts(float, x)),
     "str": lambda x: isinstance(x, str),
     "bool": lambda x: x.__class__ is bool,
+    "bool | None": lambda x: x is None or x.__class__ is bool,
     "Number": lambda x: not (x.ndim or x.requires_grad) if isinstance(x, Tensor) else not isinstance(x, str) and converts(complex, x),
     "dtype": lambda x: isinstance(x, dt.dtype),
     "Generator": lambda x: x is None or isinstance(x, Generator),
@@ -66,6 +67,8 @@ def blame(f: Callable, args: tuple, kwargs: dict, error: Exception, first: int =
         from ._torch_names import IN_PYTHON
         refused = None if function in IN_PYTHON else refusal(function, args[1 - first:], kwargs, first == 0)
         if refused is not None:
+            if str(refused) == str(error):  # f's own may be of a class of its own
+                return
             raise refused from None
     signature = signature_of(f)
     try:

@@ -6,7 +6,7 @@ import operator
 
 import numpy as np
 
-from .._arguments import as_dim, as_int, refuse_learnable
+from .._arguments import as_dim, as_int, flag, refuse_learnable
 from .._core import device as dev
 from .._core import dtype as dt
 from .._core.errors import not_implemented
@@ -118,6 +118,7 @@ def fill_diagonal_(self, fill_value, wrap: bool = False) -> Tensor:
     if self.ndim > 2 and len(set(self.shape)) > 1:
         raise RuntimeError("all dimensions of input must be of equal length")
     refuse_learnable(fill_value, "fill_diagonal_", "fill_value", 1)
+    wrap = flag(wrap)
     where = np.zeros(self.shape, bool)
     np.fill_diagonal(where, True, wrap=wrap)
     return self.masked_fill_(place(where, self.device), fill_value)

@@ -297,6 +297,8 @@ def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
     """All tensors expanded to their common shape."""
     if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)):
         tensors = tensors[0]
+    if not tensors:
+        return ()
     shape = broadcast_shapes(*(t._value.aval.shape for t in tensors))
     return tuple(t if t._value.aval.shape == shape else t.expand(shape) for t in tensors)
 

@@ -126,6 +126,10 @@ def householder_product(input, tau) -> Tensor:
         raise RuntimeError(f"{name}: input.shape[-2] must be greater than or equal to input.shape[-1]")
     if input.shape[-1] < tau.shape[-1]:
         raise RuntimeError(f"{name}: input.shape[-1] must be greater than or equal to tau.shape[-1]")
+    if input.ndim - tau.ndim != 1:
+        raise RuntimeError(f"{name}: Expected tau to have one dimension less than input, but got tau.ndim equal to {tau.ndim} and input.ndim is equal to {input.ndim}")
+    if input.shape[:-2] != tau.shape[:-1]:
+        raise RuntimeError(f"{name}: Expected batch dimensions of tau to be equal to input.shape[:-2], but got {list(tau.shape[:-1])}")
     if input.dtype is not tau.dtype:
         raise RuntimeError(f"{name}: tau dtype {tau.dtype.short} does not match input dtype {input.dtype.short}")
     if not input.numel() or not tau.numel():

@@ -100,7 +100,7 @@ def nuclear_norm(input, dim=(-2, -1), keepdim: bool = False) -> Tensor:
 
 
 @public(method=False, out=True)
-def frobenius_norm(input, dim=(), keepdim: bool = False) -> Tensor:
+def frobenius_norm(input, dim, keepdim: bool = False) -> Tensor:
     """The 2-norm of all elements over dim."""
     return vector_norm(input, 2, dim, keepdim)
 

@@ -367,7 +367,7 @@ def _max_or_min(name, whole_op, largest, pairwise):
     @overload
     def f(input: Tensor, dim: int, keepdim: bool = False, *, out: tuple[Tensor, Tensor] | None = None) -> made: ...
     def f(input, dim=EVERY_DIM, keepdim: bool = False, *, other: Tensor | None = None, out=None):
-        if isinstance(dim, Tensor):
+        if isinstance(dim, Tensor) and keepdim is False:
             other, dim = dim, EVERY_DIM
         if dim is EVERY_DIM:
             if other is None:

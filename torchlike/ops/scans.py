@@ -400,6 +400,7 @@ def logcumsumexp(input, dim: int) -> Tensor:
 @public(out=True)
 def diff(input, n: int = 1, dim: int = -1, prepend: Tensor | None = None, append: Tensor | None = None) -> Tensor:
     """The n-th differences along dim, of prepend, input and append joined."""
+    n = as_int(n, "n")
     if not input.ndim:
         raise RuntimeError("diff expects input to be at least one-dimensional")
     if n < 0:

@@ -157,7 +157,8 @@ def unique(input, sorted: bool = True, return_inverse: bool = False, return_coun
     """The distinct elements (or slices along dim) in order; as asked, where each went, and how often each occurs."""
     _real("unique", input)
     d = _checked_dim(input, dim)
-    return _find(_UNIQUE if d is None else _UNIQUE_DIM, input, d, False, return_inverse, return_counts)
+    flag(sorted)
+    return _find(_UNIQUE if d is None else _UNIQUE_DIM, input, d, False, flag(return_inverse), flag(return_counts))
 
 
 def _unique(self: Tensor, sorted: bool = True, return_inverse: bool = False) -> tuple[Tensor, Tensor]:
@@ -179,9 +180,7 @@ def unique_consecutive(input: Tensor, return_inverse: bool = False, *, return_co
 def unique_consecutive(input, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None) -> Tensor | tuple[Tensor, ...]:
     """unique that merges only equal neighbours and keeps their order."""
     _real("unique_consecutive", input)
-    return _find(
-        _CONSECUTIVE, input, _checked_dim(input, dim), True, return_inverse, return_counts
-    )
+    return _find(_CONSECUTIVE, input, _checked_dim(input, dim), True, flag(return_inverse), flag(return_counts))
 
 
 # -- membership --------------------------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ import numpy as np
 from ..._arguments import real
 from ..._core import dtype as dt
 from ..._core import rng
+from ..._core.errors import class_name
 from ..._core.history import warn
 from ..._core.layout import like as layout_like
 from ..._core.registry import Op
@@ -14,10 +15,12 @@ from ...ops.random import default_generator, drawn
 from .common import finish, need
 
 
-def _check(p: float, name: str = "dropout") -> None:
+def _check(p: float, training: bool, name: str = "dropout") -> None:
     if p < 0.0 or p > 1.0:
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
     real(p, name, "p", 2)
+    if training.__class__ not in (bool, np.bool_):
+        raise TypeError(f"{name}(): argument 'train' (position 3) must be bool, not {class_name(training)}")
 
 
 def _floating(dtype: dt.dtype) -> dt.dtype:
@@ -59,7 +62,7 @@ def masked(input: Tensor, p: float) -> tuple[Tensor, Tensor]:
 
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """Elements become zero with probability p, the others grow by 1 / (1 - p) (Srivastava et al. 2014)."""
-    _check(p)
+    _check(p, training)
     need(input, "dropout")
     if not training or p == 0.0 or not input.numel():
         return input
@@ -69,7 +72,7 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
 
 
 def _feature_dropout(input: Tensor, p: float, training: bool, inplace: bool) -> Tensor:
-    _check(p, "feature_dropout")
+    _check(p, training, "feature_dropout")
     if not training or p == 0.0 or not input.numel():
         return input
     if p == 1.0:
@@ -84,7 +87,7 @@ def _feature_dropout(input: Tensor, p: float, training: bool, inplace: bool) -> 
 
 def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """Whole channels of (N, C, L) or (C, L) become zero."""
-    _check(p, "feature_dropout")
+    _check(p, training, "feature_dropout")
     if input.ndim not in (2, 3):
         raise RuntimeError(f"dropout1d: Expected 2D or 3D input, but received a {input.ndim}D input. Note that dropout1d exists to provide "
                            "channel-wise dropout on inputs with 1 spatial dimension, a channel dimension, and an optional batch dimension "
@@ -108,7 +111,7 @@ def _warn_rank(n: int, input: Tensor) -> None:
 
 def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """Whole channels of (N, C, H, W) become zero; (N, C, L) too."""
-    _check(p, "feature_dropout")
+    _check(p, training, "feature_dropout")
     _warn_rank(2, input)
     if input.ndim == 3:
         warn("dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1D dropout behavior is desired - input is interpreted "
@@ -120,7 +123,7 @@ def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
 
 def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """Whole channels of (N, C, D, H, W) or (C, D, H, W) become zero."""
-    _check(p, "feature_dropout")
+    _check(p, training, "feature_dropout")
     _warn_rank(3, input)
     if input.ndim != 5:
         return _feature_dropout(input.unsqueeze(0), p, training, inplace).squeeze(0)
@@ -128,7 +131,7 @@ def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
 
 
 def _alpha(input: Tensor, p: float, training: bool, inplace: bool, shape, name: str) -> Tensor:
-    _check(p, name)
+    _check(p, training, name)
     if not training or p == 0.0 or not input.numel():
         return input
     if p == 1.0:

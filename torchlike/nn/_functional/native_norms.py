@@ -1,7 +1,7 @@
 """torch.native_*: norms and dropout that also return what PyTorch's own derivatives read (means, 1 / standard deviations, the mask)."""
 from __future__ import annotations
 
-from ..._arguments import real
+from ..._arguments import flag, real
 from ..._core import dtype as dt
 from ..._public import public
 from ..._tensor import Tensor
@@ -59,9 +59,10 @@ def native_batch_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None,
 def native_dropout(input: Tensor, p: float, train: bool | None) -> tuple[Tensor, Tensor]:
     """dropout and its mask; train None means yes."""
     real(p, "native_dropout", "p", 2)
+    train = True if train is None else flag(train)
     if not input.numel():
         return input, zeros_like(input)
-    if train is False:
+    if not train:
         return input.clone(), ones_like(input, dtype=dt.bool_)
     if not 0 <= p <= 1:
         raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={1 - p:g}")
