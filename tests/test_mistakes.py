@@ -13,7 +13,10 @@ F.kl_div(ones(2, 5), ones(2, 3), log_target=True, reduction="sum"); F.scaled_dot
 F.scaled_dot_product_attention(ones(2, 1, 8, 3), ones(2, 5, 8, 3), ones(2, 4, 8, 3)); torch.vmap(lambda x: x.item())(ones(2, 3)); ones(3).item(); ones(3, device="meta").item()
 F.ctc_loss(ones(2, 4), L([[1, 2], [1, 2]]), [1], [1]); torch.nn.CrossEntropyLoss(ones(4, 3), L([0, 1, 2, 0])); F.mse_loss(ones(2), ones(2), ones(2), ones(2))
 torch.nn.LSTMCell(3, 4)(ones(4, 3), ones(4, 4)); ones(2).resize_as_(5); F.cross_entropy(ones(2, 3), L([0, 1]), ignore_index="a")
-torch.meshgrid(L([1, 2]), ones(2, 2)); torch.nn.utils.rnn.pad_sequence([ones(2), ones(2, 1)]); torch.nn.utils.rnn.pad_sequence([ones(2, 3), ones(1, 2)])"""
+torch.meshgrid(L([1, 2]), ones(2, 2)); torch.nn.utils.rnn.pad_sequence([ones(2), ones(2, 1)]); torch.nn.utils.rnn.pad_sequence([ones(2, 3), ones(1, 2)])
+torch.nn.Conv2d(1, 1, 1)(image, image); torch.nn.MaxPool1d(2)(image, 2); torch.nn.AvgPool3d(2)(); torch.nn.AdaptiveAvgPool2d(1)(image, 1); torch.nn.ReflectionPad2d(1)(image, 1)
+torch.nn.LPPool2d(2, 2)(image, x=1); torch.nn.FractionalMaxPool2d(2, 2)(); torch.softmax(classes, 0); torch.log_softmax(classes, 1); torch.softmax(classes, -1)
+torch.nn.AdaptiveMaxPool3d(1)(ones(2))"""
 
 
 @pytest.mark.parametrize("call", [c.strip() for c in CALLS.replace("\n", ";").split(";")])

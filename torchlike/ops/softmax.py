@@ -73,7 +73,7 @@ def _normalized(op, name):
         a = input._value.aval
         d = as_dim(dim, a.ndim)
         if a.dtype.category != dt.FLOAT and a.numel:
-            raise not_implemented(f"{name}_lastdim_kernel_impl", a.dtype)
+            raise not_implemented(name + "_lastdim" * (d == max(a.ndim - 1, 0)) + "_kernel_impl", a.dtype)
         return apply(op, (input,), (d if a.ndim else None,))
     f.__name__ = f.__qualname__ = name
     f.__doc__ = f"{name} over dim; dtype converts the input first."

@@ -395,7 +395,7 @@ def _adaptive_size(input: Tensor, output_size, n: int, name: str) -> tuple[int, 
     output_size = ints(output_size, n, name, "output_size", 2)
     if input.ndim not in (n + 1, n + 2):
         raise RuntimeError(f"Expected 2 to 3 dimensions, but got {input.ndim}-dimensional tensor for argument #1 'self' (while checking arguments for {name})"
-                           if n == 1 else f"{name}(): Expected {n + 1}D or {n + 2}D tensor, but got{':' * (name == 'adaptive_max_pool2d')} {list(input.shape)}")
+                           if n == 1 else f"{name}(): Expected {n + 1}D or {n + 2}D tensor, but got{':' * ('max' in name)} {list(input.shape)}")
     largest = "max" in name
     # torch takes the mean of a line as that of a plane of height 1, and asks nothing of a plane's channels there
     own = [*input.shape[:-1], 1, input.shape[-1]] if n == 1 and not largest else list(input.shape)

@@ -9,6 +9,7 @@ from torchlike._tensor import Tensor
 from torchlike.nn import functional as F
 from torchlike.nn import init
 from torchlike.nn.common_types import _size_any_t
+from torchlike.nn.modules._forward import own_forward
 from torchlike.nn.modules.lazy import LazyModuleMixin
 from torchlike.nn.modules.module import Module
 from torchlike.nn.modules.utils import Named, _pair, _reverse_repeat_tuple, _single, _triple
@@ -314,3 +315,6 @@ class LazyConvTranspose3d(_LazyConvTranspose, ConvTranspose3d):
     """ConvTranspose3d without `in_channels`."""
 
     cls_to_become = ConvTranspose3d
+
+
+own_forward(Conv1d, Conv2d, Conv3d)

@@ -4,6 +4,7 @@ from __future__ import annotations
 from torchlike._tensor import Tensor
 from torchlike.nn import functional as F
 from torchlike.nn.common_types import _size_any_t
+from torchlike.nn.modules._forward import own_forward
 from torchlike.nn.modules.module import Module
 from torchlike.nn.modules.utils import _ntuple, _pair, _quadruple
 
@@ -159,3 +160,6 @@ class ZeroPad2d(_ZeroPad, ConstantPad2d):
 
 class ZeroPad3d(_ZeroPad, ConstantPad3d):
     """Pads the last three dimensions with 0."""
+
+
+own_forward(_ReflectionPadNd, _ReplicationPadNd)

@@ -15,6 +15,7 @@ from torchlike.nn.common_types import (
     _size_any_opt_t,
     _size_any_t,
 )
+from torchlike.nn.modules._forward import own_forward
 from torchlike.nn.modules.module import Module
 from torchlike.nn.modules.utils import Named, _pair, _single, _triple
 
@@ -317,3 +318,7 @@ class AdaptiveAvgPool3d(_AdaptiveAvgPoolNd):
     """(N, C, D, H, W) -> (N, C, *output_size)."""
 
     _function = Named("adaptive_avg_pool3d")
+
+
+own_forward(MaxPool1d, MaxPool2d, MaxPool3d, AvgPool3d, FractionalMaxPool2d, FractionalMaxPool3d, LPPool1d, LPPool2d, LPPool3d,
+            AdaptiveMaxPool1d, AdaptiveMaxPool2d, AdaptiveMaxPool3d, AdaptiveAvgPool1d, AdaptiveAvgPool2d, AdaptiveAvgPool3d)
