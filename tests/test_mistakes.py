@@ -16,7 +16,8 @@ torch.nn.LSTMCell(3, 4)(ones(4, 3), ones(4, 4)); ones(2).resize_as_(5); F.cross_
 torch.meshgrid(L([1, 2]), ones(2, 2)); torch.nn.utils.rnn.pad_sequence([ones(2), ones(2, 1)]); torch.nn.utils.rnn.pad_sequence([ones(2, 3), ones(1, 2)])
 torch.nn.Conv2d(1, 1, 1)(image, image); torch.nn.MaxPool1d(2)(image, 2); torch.nn.AvgPool3d(2)(); torch.nn.AdaptiveAvgPool2d(1)(image, 1); torch.nn.ReflectionPad2d(1)(image, 1)
 torch.nn.LPPool2d(2, 2)(image, x=1); torch.nn.FractionalMaxPool2d(2, 2)(); torch.softmax(classes, 0); torch.log_softmax(classes, 1); torch.softmax(classes, -1)
-torch.nn.AdaptiveMaxPool3d(1)(ones(2))"""
+torch.nn.AdaptiveMaxPool3d(1)(ones(2))
+torch.nn.Parameter(ones(2), 1); torch.nn.Parameter(None, "a"); torch.Tensor._make_subclass(torch.nn.Parameter, 3); torch.optim.Adam([ones(2)], betas=(0.9,))"""
 
 
 @pytest.mark.parametrize("call", [c.strip() for c in CALLS.replace("\n", ";").split(";")])

@@ -11,6 +11,7 @@ import numpy as np
 
 from .._arguments import are_sizes, constructor_arguments, need_sequence
 from .._core import dtype as dt
+from .._core.errors import class_name
 from .._core.layout import Layout
 from .._fields import ask, give, has
 from .._storage import through
@@ -107,6 +108,10 @@ def _rebuild(cls, data, layout, requires_grad, attributes, device="cpu"):
 def _make_subclass(cls, data: Tensor, require_grad: bool = False, *, dispatch_sizes_strides_policy=None, dispatch_device: bool = False,
                    dispatch_layout: bool = False) -> Tensor:
     """data's storage as an instance of a subclass."""
+    if not isinstance(data, Tensor):
+        raise TypeError(f"_make_subclass(): argument 'data' (position 2) must be Tensor, not {class_name(data)}")
+    if require_grad.__class__ is not bool:
+        raise TypeError(f"_make_subclass(): argument 'require_grad' (position 3) must be bool, not {class_name(require_grad)}")
     if require_grad and data.dtype.category < dt.FLOAT:
         raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
     made = data._alias()

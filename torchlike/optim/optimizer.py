@@ -489,9 +489,9 @@ def check_not_negative(**options: float) -> None:
 
 def check_betas(betas: tuple) -> None:
     """ValueError for a decay rate outside [0, 1)."""
-    for i, beta in enumerate(betas[:2]):
-        if not 0.0 <= beta < 1.0:
-            raise ValueError(f"Invalid beta parameter at index {i}: {beta}")
+    for i in range(2):
+        if not 0.0 <= betas[i] < 1.0:
+            raise ValueError(f"Invalid beta parameter at index {i}: {betas[i]}")
 
 
 def check_fused(optimizer: Optimizer, fused: bool | None, foreach: bool | None, differentiable: bool) -> None:
