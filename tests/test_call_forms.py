@@ -49,7 +49,9 @@ torch.addmm(x, x, beta="a", mat2=x); torch.addmm(input=x, foo=1); torch.addbmm(i
 x.unflatten(0); x.unflatten(0, "a"); x.backward(foo=1); x.backward(1, 2, 3, 4, 5); x.register_hook(); x.unique(foo=1); x.dim_order(1, 2); x.polygamma("a"); x.sparse_mask(1)
 torch.sqrt_(); torch.sqrt_(x, 1); torch.sqrt_(foo=1); torch.clamp_(x, "a"); torch.gcd_(x, "a"); torch.addmv_(x); torch.addmv_(x, x); torch.logit_(x, 1, 2)
 F.dropout(x, 0.5, 1); F.dropout(x, 0.5, None); F.dropout2d(x[None], 0.5, "a"); F.alpha_dropout(x, 0.5, 0); torch.dropout(x, 0.5, "a"); torch.native_dropout(x, 0.5, "a")
-x.diff(2.5); x.fill_diagonal_(1, 1); torch.frobenius_norm(x); x.sum(axis=0, out=None, dim=0)"""
+x.diff(2.5); x.fill_diagonal_(1, 1); torch.frobenius_norm(x); x.sum(axis=0, out=None, dim=0)
+torch.zeros(2, 3, dtype="float32"); torch.zeros(2, 3, layout=1); torch.zeros(2, 3, device=1.5); x.new_zeros(2, 3, dtype=str); torch.empty(2, 3, memory_format=1)
+torch.zeros(size=2); torch.rand(size=2); torch.ones(2, 3, out=1); torch.empty(2, out=[]); torch.exp(x, out=1); torch.zeros(2, 3, size=(2,)); torch.zeros("a", 3, dtype="a")"""
 BY_NAME = """torch.abs_(input=x); torch.relu_(input=x); torch.clamp_(input=x, min=2)
 x.copy_(other=torch.zeros(3)); x.squeeze(0, 1); x.view(2, True, 3); x.contiguous(memory_format=torch.contiguous_format)"""
 TAKEN = "x.sum(one); x.squeeze(one); x.topk(one).values; x.kthvalue(one).values; x.tril(one); x.roll(one); x.narrow(0, 0, one); x.select(1, one); x.view(one, 6)"

@@ -4,6 +4,11 @@ from forked import started
 from test_expressions import lines, outcome
 
 MISTAKES = """
+int(torch.tensor(2 + 0j)), float(torch.tensor([1.5 + 0j])), complex(torch.tensor(2 + 1j))
+int(torch.tensor(2 + 1j))
+float(torch.tensor(1j))
+torch.ones(2).std_mean()
+torch.ones(2).var_mean(0)
 torch.tensor([1.5, "a"], dtype=torch.float32)
 torch.tensor([[1], ["a"]], dtype=torch.int64)
 torch.tensor([1, None], dtype=torch.float64)

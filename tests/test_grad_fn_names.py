@@ -1,7 +1,7 @@
 """What a printed result says of its graph: the names of torch's nodes, for calls whose results scripts print."""
 import pytest
 
-CALLS = """a + b; a + 1; a - b; 1 - a; a - 1; a * 2; a / 2; a ** 2; -a; a @ w; c @ w; v @ v; a.t(); a.sum(); a.sum(0); a.sum((0, 1)); a.mean(); a.mean(0)
+CALLS = """torch.vdot(v, v); a + b; a + 1; a - b; 1 - a; a - 1; a * 2; a / 2; a ** 2; -a; a @ w; c @ w; v @ v; a.t(); a.sum(); a.sum(0); a.sum((0, 1)); a.mean(); a.mean(0)
 a.mean((0, 1)); a.prod(); a.prod(0)
 a.std(); a.std(0); a.var(0); a.max(); a.max(0)[0]; a.amax(0); a.median(); a.norm(); a.logsumexp(0); a.cumsum(0); a.exp(); a.log(); a.log1p(); a.expm1(); a.sqrt()
 a.rsqrt(); a.tanh(); a.sigmoid()
@@ -127,3 +127,10 @@ def test_names_of_derivatives(subject, oracle, call):
         grad, = torch.autograd.grad((y * y).sum(), x, create_graph=True)
         found.append(type(grad.grad_fn).__name__)
     assert found[0] == found[1]
+
+
+def test_classes_of_nodes_are_shown_without_a_module(subject, oracle):
+    for torch in (subject, oracle):
+        node = (torch.ones(2, requires_grad=True) * 2).sum().grad_fn
+        leaf = node.next_functions[0][0].next_functions[0][0]
+        assert (repr(type(node)), repr(type(leaf)), type(node).__module__) == ("<class 'SumBackward0'>", "<class 'AccumulateGrad'>", "builtins")

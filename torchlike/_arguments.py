@@ -155,6 +155,13 @@ def factory_size(function: str, size: tuple, position: int = 1) -> tuple[int, ..
         raise TypeError(function + said) from None
 
 
+def named_size(function: str, size) -> tuple | list:
+    """`size=` of a factory: a list, for which no single number stands."""
+    if not isinstance(size, (tuple, list)):
+        raise TypeError(f"{function}(): argument 'size' must be tuple of ints, not {class_name(size)}")
+    return size
+
+
 def as_list(x, function: str, name: str) -> tuple | list:
     """A second argument that torch declares as a list of ints and never as numbers one by one."""
     if not isinstance(x, (tuple, list)):

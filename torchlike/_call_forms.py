@@ -85,7 +85,7 @@ class Form:
                 unpacked.append((p, args))
                 at = len(args)
                 continue
-            if len(args) > self.positional:
+            if not named and len(args) > self.positional:
                 return self._too_many(function, len(args))
             return _wrong(function, p, None if named else at, x)
         unknown = next((name for name in kwargs if name not in used), None)

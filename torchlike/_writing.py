@@ -77,7 +77,7 @@ def fill_out(out: Tensor, result: Tensor, said: bool = True, name: str = "", pla
     """Write result number `place` of function `name` into an `out=` tensor, resizing it as torch does; that is said, as torch says it, unless
     a factory does it."""
     if not isinstance(out, Tensor):
-        raise TypeError(f"argument 'out' must be Tensor, not {class_name(out)}")
+        raise TypeError(f"{name and f'{name}(): '}argument 'out' must be Tensor, not {class_name(out)}")
     if out._sparse and result._sparse:
         return out.become(result, name)
     if mode.enabled and (out.requires_grad or result.requires_grad):

@@ -221,6 +221,7 @@ class AccumulateGrad(Node):
 
     __slots__ = ("ref", "aval", "post_accumulate", "grad_dtype")
     torch_name = "AccumulateGrad"
+    __module__ = "builtins"  # as classes of C are shown, without a module
 
     def name(self) -> str:
         return "torch::autograd::AccumulateGrad"
@@ -298,5 +299,5 @@ def node_class(torch_name: str) -> type:
     """The Node subclass of that name (`AddBackward0`), so that type(t.grad_fn).__name__ reads as in torch."""
     found = _classes.get(torch_name)
     if found is None:
-        found = _classes[torch_name] = type(torch_name, (Node,), {"__slots__": (), "torch_name": torch_name})
+        found = _classes[torch_name] = type(torch_name, (Node,), {"__slots__": (), "torch_name": torch_name, "__module__": "builtins"})
     return found

@@ -7,7 +7,7 @@ from typing import overload
 
 import numpy as np
 
-from .._arguments import factory_size, refuse_huge, refuse_learnable
+from .._arguments import factory_size, named_size, refuse_huge, refuse_learnable
 from .._core import device as dev
 from .._core import dtype as dt
 from .._core import program, unwritten
@@ -186,6 +186,8 @@ def _constant(name, value):
             raise RuntimeError("zeros: Dimension size must be non-negative.")
         _empty_check(shape)
         if out is not None:
+            if not isinstance(out, Tensor):
+                raise TypeError(f"{name}(): argument 'out' must be Tensor, not {class_name(out)}")
             if device is not None and dev.canonical(device) is not out.device:
                 raise RuntimeError(f"device type {dev.canonical(device).type} does not match device type of out parameter ({out.device.type})")
             if layout is not None and layout is not out.layout:
@@ -207,7 +209,7 @@ def _constant(name, value):
         if "size" in kwargs:
             if size:
                 raise TypeError(f"{name}() got multiple values for argument 'size'")
-            size = (kwargs.pop("size"),)
+            size = (named_size(name, kwargs.pop("size")),)
         memory_format = kwargs.pop("memory_format", None) if name == "empty" else None
         if memory_format is None:
             return make(*size, **kwargs)

@@ -252,7 +252,7 @@ def dot(input, tensor: Tensor) -> Tensor:
 @public(out=True)
 def vdot(input, other: Tensor) -> Tensor:
     """dot with the first vector conjugated."""
-    return dot(input.conj(), other)
+    return named(dot(input.conj(), other), "VdotBackward0", input, other)
 
 
 @public(out=True)

@@ -8,7 +8,7 @@ from typing import overload
 
 import numpy as np
 
-from .._arguments import as_int, as_size, factory_size, flag, number, real
+from .._arguments import as_int, as_size, factory_size, flag, named_size, number, real
 from .._core import device as dev
 from .._core import dtype as dt
 from .._core import program, rng
@@ -194,7 +194,7 @@ def _random_factory(name: str, kernel: str, draw, fill):
     def g(*size, **kwargs) -> Tensor:
         if not kwargs and (shape := _few(size)) is not None:
             return Tensor._of(Value(aval(shape, dt.float32), draw(default_generator, shape, dt.float32.np)))
-        return f(*((kwargs.pop("size"),) if "size" in kwargs else size), **kwargs)
+        return f(*((named_size(name, kwargs.pop("size")),) if "size" in kwargs else size), **kwargs)
     f.__name__ = f.__qualname__ = g.__name__ = g.__qualname__ = name  # f's in errors of arguments that it does not have
     g.__doc__ = f"torch.{name}(*size): random numbers of that shape."
 

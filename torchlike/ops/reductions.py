@@ -537,14 +537,14 @@ def std(input, dim=None, unbiased=None, keepdim: bool = False, *, correction=Non
     return apply(_STD, (input,), _variance_args(input, dim, unbiased, correction, keepdim, "std"))
 
 
-@public()
+@public(method=False)
 def var_mean(input, dim=None, unbiased=None, keepdim: bool = False, *, correction=None) -> tuple[Tensor, Tensor]:
     """(var, mean)."""
     statics = _variance_args(input, dim, unbiased, correction, keepdim, "var_mean")
     return named(apply(_VAR, (input,), statics), "VarMeanBackward0"), named(mean(input, statics[0], keepdim), "VarMeanBackward0")
 
 
-@public()
+@public(method=False)
 def std_mean(input, dim=None, unbiased=None, keepdim: bool = False, *, correction=None) -> tuple[Tensor, Tensor]:
     """(std, mean)."""
     statics = _variance_args(input, dim, unbiased, correction, keepdim, "std_mean")

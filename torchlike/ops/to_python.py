@@ -95,6 +95,8 @@ def _as_number(kind):
             warn_of_gradient(self)
         x = self.item()
         if isinstance(x, complex) and kind is not complex:
+            if not x.imag:
+                return kind(x.real)
             raise RuntimeError(f"value cannot be converted to type {'double' if kind is float else 'int64_t'} without overflow")
         return kind(x)
     return convert
