@@ -4,6 +4,12 @@ from forked import started
 from test_expressions import lines, outcome
 
 MISTAKES = """
+b = torch.tensor([True, False]); b // b
+b = torch.tensor([True, False]); b % False
+b = torch.tensor([True, False]); b.fmod(b)
+b = torch.tensor([True, False]); b // 0
+torch.cov(torch.tensor([True, False]))
+torch.corrcoef(torch.tensor([True, False]))
 int(torch.tensor(2 + 0j)), float(torch.tensor([1.5 + 0j])), complex(torch.tensor(2 + 1j))
 int(torch.tensor(2 + 1j))
 float(torch.tensor(1j))

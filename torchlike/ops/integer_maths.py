@@ -164,6 +164,8 @@ def unravel_index(indices: Tensor, shape) -> tuple[Tensor, ...]:
 def _covariance_inputs(input, name: str):
     if input.ndim > 2:
         raise RuntimeError(f"{name}(): expected input to have two or fewer dimensions but got an input with {input.ndim} dimensions")
+    if input.dtype is dt.bool_:
+        raise RuntimeError("cov(): bool dtype is not supported for input")
     return input.reshape(1, -1) if input.ndim < 2 else input
 
 

@@ -255,7 +255,7 @@ _FLOOR_DIV_BY_NUMBER = Quotient("floor_divide_by_number", _floor_div, promote=on
 def _no_int_zero(a, b):
     """Integer division by a literal zero fails at once, as in torch."""
     integral = all(not isinstance(x, (float, complex)) and (not isinstance(x, Tensor) or x.dtype.category < dt.FLOAT) for x in (a, b))
-    if not integral:
+    if not integral or all(isinstance(x, bool) or isinstance(x, Tensor) and x.dtype is dt.bool_ for x in (a, b)):  # of bools the kernel is refused first
         return
     if isinstance(a, Tensor) and a.dtype is not dt.bool_ and (a.ndim or not isinstance(b, Tensor)):  # in whose type a number is taken: 256 is 0 in 8 bits
         bits = 8 * a.dtype.itemsize
