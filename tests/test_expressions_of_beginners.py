@@ -4,6 +4,10 @@ from forked import started
 from test_expressions import lines, outcome
 
 MISTAKES = """
+torch.tensor([True, False]).clamp(True)
+torch.tensor([True, False]).clamp_max(False)
+torch.tensor([True, False]).clamp(False, True)
+torch.tensor([True, False]).clamp(1), torch.tensor([True, False]).clamp_min(torch.tensor([True, True]))
 b = torch.tensor([True, False]); b // b
 b = torch.tensor([True, False]); b % False
 b = torch.tensor([True, False]); b.fmod(b)

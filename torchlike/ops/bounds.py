@@ -2,7 +2,7 @@
 
 
 from .._core import dtype as dt
-from .._core.errors import class_name
+from .._core.errors import class_name, not_implemented
 from .._core.registry import OPS, Elementwise
 from .._public import public
 from .._tensor import Tensor, apply
@@ -33,6 +33,9 @@ def clamp(input, min=None, max=None) -> Tensor:
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
     if min is not None and max is not None and not (_is_number(min) and _is_number(max)) and isinstance(min, Tensor) != isinstance(max, Tensor):
         raise TypeError(f"clamp() received an invalid combination of arguments - got (Tensor, {class_name(min)}, {class_name(max)})")
+    if input.dtype is dt.bool_ and all(x is None or x.__class__ is bool for x in (min, max)):
+        which = "clamp" if min is not None and max is not None else "clamp_max" if min is None else "clamp_min"
+        raise not_implemented(f"{which}_scalar_cpu", dt.bool_)
     return apply(_CLAMP, (input, _bound(min, input.dtype), _bound(max, input.dtype)))
 
 
