@@ -7,6 +7,8 @@ import operator
 import re
 from collections.abc import Callable
 
+import jax
+
 from ._arguments import converts
 from ._core import dtype as dt
 from ._core.errors import class_name
@@ -61,6 +63,8 @@ def blame(f: Callable, args: tuple, kwargs: dict, error: Exception, first: int =
     `first`: the number of the first argument in torch's words, where a method's own tensor does not count. `function`: its name, if not f's.
     `counts`: whether it is torch, and not Python, that tells of arguments which are too many or too few.
     """
+    if isinstance(error, jax.errors.JAXTypeError):  # JAX traces: it tells that a value is not known
+        return
     function = function or f.__name__
     if counts or not first and _binds(f, args, kwargs):  # (what a method in Python hands on)
         from ._call_forms import refusal
