@@ -43,7 +43,9 @@ F.embedding(i, 3); torch.compile(3)
 F.conv2d(None, x); F.conv1d([1.], x); F.conv2d(x, None); F.conv_transpose2d(None, x); F.embedding(None, x); F.layer_norm(None, (2,)); F.batch_norm(None, None, None)
 torch.tensor(np.ones(2, dtype='>f4')); torch.tensor([np.ones(2), np.ones(2)])
 torch.unique(x, 0); x.unique(1); x.unique(True); torch.unique(x, return_counts=1); x.unique_consecutive(0); torch.unique_consecutive(x, dim=0); torch.broadcast_tensors()
-torch.linalg.householder_product(x.T, x); torch.orgqr(x.T, x[0, :2]); torch.linalg.householder_product(torch.ones(2, 3, 2), x[:, :2].T[:1]); x.max(x, x); x.float().pinverse('a')"""
+torch.linalg.householder_product(x.T, x); torch.orgqr(x.T, x[0, :2]); torch.linalg.householder_product(torch.ones(2, 3, 2), x[:, :2].T[:1]); x.max(x, x)
+x.float().pinverse('a'); x.pinverse(x); x.addcmul(2, 3)
+torch.sparse_coo_tensor([[0, 1]], 2.5); torch.sparse_coo_tensor([[1]], 2.5).to_dense(); torch.addcmul(x, x, 3); x.addcmul_(x, 3)"""
 BIG = ["i + n", "i - n", "n - i", "i * n", "i < n", "i == n", "x + n", "x < n", "x.double() * n", "i.int() + n", "i // n", "i % n", "i / n", "x / n", "n ** i",
        "x ** n", "i & n", "i | n", "i << n",
        "torch.clamp(x, max=n)", "x.fill_(n)", "i.add_(n)", "torch.full((2,), n)", "torch.tensor(5) * n", "x.masked_fill(x > 0, n)", "torch.eq(i, n)"]

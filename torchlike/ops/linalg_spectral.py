@@ -6,7 +6,7 @@ import operator
 
 import numpy as np
 
-from .._arguments import flag
+from .._arguments import flag, real
 from .._core import dtype as dt
 from .._core.errors import not_implemented
 from .._core.numpy_lax_linalg import eig_of
@@ -363,7 +363,7 @@ def pinv(input, rcond=None, hermitian: bool = False, *, atol=None, rtol=None) ->
 @public()
 def pinverse(input, rcond: float = 1e-15) -> Tensor:
     """linalg.pinv(input, rtol=rcond)."""
-    return pinv(input, rtol=rcond)
+    return pinv(input, rtol=real(rcond, "pinverse", "rcond", 2))
 
 
 @with_out

@@ -548,6 +548,8 @@ def _as_result(value, tensors):
 def addcmul(input, tensor1: Tensor, tensor2: Tensor, *, value=1) -> Tensor:
     """input + value * tensor1 * tensor2."""
     need_tensor(input, "addcmul", "'input' (position 1)")
+    need_tensor(tensor1, "addcmul", "'tensor1' (position 2)")
+    need_tensor(tensor2, "addcmul", "'tensor2' (position 3)")
     value = _as_result(value, (input, tensor1, tensor2))
     if value is None:
         raise not_implemented("addcmul_cpu_out", dt.bool_)

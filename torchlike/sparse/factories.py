@@ -58,7 +58,7 @@ def sparse_coo_tensor(*args: Any, dtype: dt.dtype | None = None, device: Any = N
     if places.dim() != 2:
         raise RuntimeError(f"indices must be sparse_dim x nnz, but got: {list(places.shape)}")
     if not values.dim():
-        values = values.reshape(1).expand(places.shape[1])
+        values = values.reshape(1)
     n = places.shape[0]
     size = parts.get("size")
     if size is None:
