@@ -22,7 +22,7 @@ _TYPES = {"int": "int", "SymInt": "int", "float": "float", "Scalar": "Number", "
           "Layout": "torch.layout", "Device": "torch.device", "Generator": "torch.Generator", "MemoryFormat": "torch.memory_format", "Tensor[]": "tuple of Tensors"}
 _ALWAYS_LISTS = frozenset("size shape dims repeats pad normalized_shape split_sizes sizes input_lengths target_lengths".split())  # names of lists for which no single number stands
 _NUMPYS = {"axis": "dim", "keepdims": "keepdim", "a": "input", "x": "input", "x1": "input", "x2": "other"}
-_MAY_BE_NONE = frozenset("generator rounding_mode dim output_size scale_factors".split())  # without being left out
+_MAY_BE_NONE = frozenset("generator rounding_mode dim output_size scale_factors".split())  # without being left out (a `dim` where it is a list)
 _NAMED = {"int": ("int",), "float": ("float", "int")}  # types by whose names arguments are of a parameter's kind, beside that of the same name
 _INDENT = " " * 6
 
