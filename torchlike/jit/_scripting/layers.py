@@ -9,7 +9,7 @@ from typing import List, Optional
 from ... import nn
 from ..._tensor import Tensor
 from ...nn import functional as F
-from ...nn.modules import batchnorm, conv, instancenorm, padding, pooling
+from ...nn.modules import batchnorm, conv, instancenorm, padding
 from .operators import aten
 
 
@@ -117,8 +117,10 @@ def _circular_pad(self, input: Tensor) -> Tensor:
 
 def methods() -> dict[FunctionType, FunctionType]:
     """What is compiled in place of which method."""
-    return {conv._Conv.forward: _convolution, conv._Conv._conv_forward: _with_weight, conv._ConvTransposeNd.forward: _transposed,
+    return {**{c.forward: _convolution for c in (nn.Conv1d, nn.Conv2d, nn.Conv3d)},
+            **{c.forward: _adaptive_average for c in (nn.AdaptiveAvgPool1d, nn.AdaptiveAvgPool2d, nn.AdaptiveAvgPool3d)},
+            conv._Conv._conv_forward: _with_weight, conv._ConvTransposeNd.forward: _transposed,
             batchnorm._BatchNorm.forward: _batch_norm, batchnorm._NormBase._check_input_dim: _check_dim,
             batchnorm.SyncBatchNorm.forward: _sync_batch_norm, instancenorm._InstanceNorm.forward: _instance_norm,
             instancenorm._InstanceNorm._apply_instance_norm: _apply_instance_norm, nn.Flatten.forward: _flatten,
-            pooling._AdaptiveAvgPoolNd.forward: _adaptive_average, padding._CircularPadNd.forward: _circular_pad}
+            padding._CircularPadNd.forward: _circular_pad}
