@@ -115,12 +115,18 @@ def finish_methods() -> None:
         if name in _IN_PYTHON:
             made = copied(made)
             made.__qualname__ = f"Tensor.{name}"
-        if name[0] != "_" and not is_wrapped(f) and len(signature_of(f).parameters) > 1:
+        if name[0] != "_" and not is_wrapped(f) and _takes_more(f):
             made = called(made, method=True)
             made._counts = name not in _IN_PYTHON
         if made is not f:
             setattr(Tensor, name, made)
         made.__name__ = _SHOWN.get(name, name)
+
+
+def _takes_more(f: FunctionType) -> bool:
+    """Whether f has parameters beside its first: read off its code, as a signature takes 50 us and hundreds of methods are asked."""
+    code = inspect.unwrap(f).__code__
+    return code.co_argcount + code.co_kwonlyargcount > 1 or bool(code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS))
 
 
 _copies: dict[int, Callable] = {}  # of methods, as functions
